@@ -1,0 +1,35 @@
+# Every target sets up what it needs: a .venv in this folder, nothing outside of it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint pytest clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python -m flipcert.demo
+
+test: lint pytest
+
+lint: $(VENV)/.tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+pytest: $(VENV)/.tools
+	$(BIN)/python -m pytest -n auto
+
+# The package with what the demo needs.
+$(VENV)/.installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[plot,frame]"
+	touch $@
+
+# The tools of tests and linting.
+$(VENV)/.tools: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

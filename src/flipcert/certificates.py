@@ -1,0 +1,183 @@
+"""Certificates: what was proven about each prediction."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
+
+_FORMAT = "flipcert-certificates-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """Certified predictions, one entry for each test point.
+
+    Attributes
+    ----------
+    prediction : ndarray
+        Predicted labels.
+    radius : ndarray of int64
+        Certified: no ``radius`` flips of training labels change the prediction.
+    radius_upper : ndarray of int64
+        An attack with one flip more than this is known; the number of training labels where none is.
+    blackbox_radius : ndarray of int64 or None
+        What the votes alone certify (ensembles only).
+    runner_up : ndarray
+        Second class by score or votes.
+    target : masked array
+        The class that is cheapest to reach; masked where no class is known to be reachable.
+    rounding_sensitive : ndarray of bool
+        Whether another rounding of the weights (another batch, BLAS or order of the training rows) might give
+        another certificate. The certificate stands for the weights as they are.
+    n_labels : int
+        Number of training labels.
+    """
+
+    prediction: NDArray[Any]
+    radius: NDArray[np.int64]
+    radius_upper: NDArray[np.int64]
+    blackbox_radius: NDArray[np.int64] | None
+    runner_up: NDArray[Any]
+    target: np.ma.MaskedArray[Any, Any]
+    rounding_sensitive: NDArray[np.bool_]
+    n_labels: int
+
+    def __len__(self) -> int:
+        return self.radius.size
+
+    @property
+    def exact(self) -> NDArray[np.bool_]:
+        """Where the certified radius is the true one: one more flip is known to suffice, or no flips ever do."""
+        return self.radius == self.radius_upper
+
+    def certified_accuracy(self, y: ArrayLike, flips: ArrayLike) -> Any:
+        """Share of points that are predicted right and stay so under each number of flips.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,)
+            True labels.
+        flips : int or array-like of int
+            Numbers of flipped labels.
+
+        Returns
+        -------
+        float or ndarray of float
+        """
+        return certified_accuracy(self._correct(y), self.radius, flips)
+
+    def median_certified_robustness(self, y: ArrayLike, over: str = "correct") -> int:
+        """Largest number of flips that half of the points withstand.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,)
+            True labels.
+        over : {"correct", "all"}, default="correct"
+            Half of the points predicted right (as in the EnsembleCert paper), or half of all (as for SS-DPA).
+
+        Returns
+        -------
+        int
+        """
+        return median_certified_robustness(self._correct(y), self.radius, over=over)
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame, one row a test point."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas. Install with: pip install pandas.") from None
+        columns = {name: values for name, values in self._columns().items() if name != "blackbox_radius"}
+        columns["exact"] = self.exact
+        if self.blackbox_radius is not None:
+            columns["blackbox_radius"] = self.blackbox_radius
+        target = pd.Series(self.target.data).astype(object)
+        columns["target"] = target.where(~np.ma.getmaskarray(self.target), None)
+        return pd.DataFrame(columns)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file (NumPy's npz, without pickle). The file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced.
+        """
+        arrays = {name: _storable(values, name) for name, values in self._columns().items() if values is not None}
+        arrays["target_missing"] = np.ma.getmaskarray(self.target)
+        header = {"format": _FORMAT, "n_labels": self.n_labels}
+        arrays["header"] = np.array(json.dumps(header))
+        path = os.path.abspath(os.fspath(path))
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificates:
+        """Read what :meth:`save` wrote. Nothing is unpickled.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to read.
+
+        Returns
+        -------
+        Certificates
+        """
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            header = json.loads(str(arrays.pop("header")))
+            if header["format"] != _FORMAT:
+                raise KeyError(header["format"])
+            arrays["target"] = np.ma.masked_array(arrays["target"], mask=arrays.pop("target_missing"))
+            arrays.setdefault("blackbox_radius", None)
+            return cls(**arrays, n_labels=int(header["n_labels"]))
+        except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+            raise ValueError(f"path={os.fspath(path)!r} is not a file of saved certificates.") from error
+
+    def _columns(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "n_labels"}
+
+    def _correct(self, y: ArrayLike) -> NDArray[np.bool_]:
+        labels = np.asarray(y)
+        if labels.shape != self.prediction.shape:
+            raise ValueError(f"y has shape {labels.shape}, but there are {len(self)} certificates.")
+        return np.asarray(self.prediction == labels)
+
+
+def _storable(values: Any, name: str) -> NDArray[Any]:
+    """Plain array that needs no pickle: labels held as Python objects become strings."""
+    array = np.ma.getdata(values)
+    if array.dtype != object:
+        return array
+    if all(isinstance(value, str) for value in array):
+        return array.astype(str)
+    raise ValueError(
+        f"{name} holds labels of type {type(array[0]).__name__}; only numbers, booleans and strings can be saved."
+    )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,7 @@
+"""Base classifiers whose flip costs are known."""
+
+from flipcert.classifiers.neighbors import WeightedNeighbors
+from flipcert.classifiers.ridge import KernelRidge
+from flipcert.classifiers.svm import KernelSVM
+
+__all__ = ["KernelRidge", "KernelSVM", "WeightedNeighbors"]

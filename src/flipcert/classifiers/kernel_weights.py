@@ -1,0 +1,57 @@
+"""What kernel classifiers share: training inputs, a kernel (given, by name or precomputed), rows of its matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+
+from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.engine.rounding import Factor
+from flipcert.kernels.base import Kernel, as_kernel
+
+
+class KernelClassifier(LabelLinearClassifier):
+    """A label-linear classifier whose weights come from a kernel."""
+
+    kernel: Any
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell cross-validation to slice both axes of a precomputed kernel."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _fit_kernel(self, X: NDArray[Any]) -> None:
+        """Keep the training inputs and make the kernel ready."""
+        if self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f'X must be square with kernel="precomputed" (the kernel of the training set with itself); '
+                f"got shape {X.shape}."
+            )
+        self.X_fit_ = X
+        self._kernel: Kernel | None = None if self._precomputed else as_kernel(self.kernel)
+        self._train = Factor.of(X)
+
+    def _kernel_rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Kernel of each row of X with all training inputs."""
+        if self._kernel is None:
+            return X
+        rows = self._kernel(X, self.X_fit_)
+        if not np.all(np.isfinite(rows)):
+            raise ValueError(
+                f"{self._kernel!r} overflowed on this data; got {rows[~np.isfinite(rows)][0]}. Rescale the features."
+            )
+        return rows
+
+    def _kernel_rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """By how much rounding could move each row of the kernel; a kernel given as numbers is what it is."""
+        if self._kernel is None:
+            return np.zeros(X.shape[0])
+        return self._kernel.rounding(X, self._train)

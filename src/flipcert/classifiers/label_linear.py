@@ -1,0 +1,261 @@
+"""Classifiers whose scores are linear in the training labels, and therefore certified exactly."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from flipcert.certificates import Certificates
+from flipcert.classifiers.targets import encode_labels, in_user_labels
+from flipcert.engine.blocks import block_rows, join, map_blocks, one_blas_thread
+from flipcert.engine.rounding import SAFETY
+from flipcert.exceptions import UnsolvedError
+from flipcert.flips._blocks import BEST, LOWER, UPPER
+from flipcert.flips.attack import change_prediction, improve_witness, reach_class
+from flipcert.flips.costs import Costs, Radii, close_gaps, cost_block, radius_block, score_block
+from flipcert.flips.labels import Labels
+from flipcert.flips.rows import IntegerRow
+from flipcert.flips.solver import exact_cost
+from flipcert.flips.witness import Witness
+from flipcert.validation import check_choice, check_mask
+
+
+class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Base of classifiers with scores :math:`s_c(t) = \sum_i w_i(t) [y_i = c]`, ties to the smaller class.
+
+    A subclass says how training inputs become weights (``_fit_inputs``, ``_weights``); labels never enter there.
+    """
+
+    classes: ArrayLike | None
+    n_jobs: int | None
+
+    @abstractmethod
+    def _fit_inputs(self, X: NDArray[Any]) -> None:
+        """Prepare the weights from the training inputs alone."""
+
+    @abstractmethod
+    def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Weights of all training samples for each row of X."""
+
+    @abstractmethod
+    def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+        """Estimate by how much another rounding could move each row of weights (see ``flipcert.engine.rounding``)."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> LabelLinearClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
+            without the labels under attack, or the certificate is void.
+        y : array-like of shape (n_samples,)
+            Training labels of any type.
+        trusted : array-like of bool of shape (n_samples,), optional
+            Labels that an attacker cannot flip.
+
+        Returns
+        -------
+        self
+        """
+        inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
+        self.classes_, codes = encode_labels(targets, self.classes)
+        self._labels = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
+        self._dtype = inputs.dtype
+        with one_blas_thread():
+            self._fit_inputs(inputs)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_test,)
+        """
+        parts = self._map_weights(X, lambda weights: score_block(weights, self._labels, self._offset(weights))[1])
+        return self.classes_[np.concatenate(parts)]
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Class scores; for two classes the second score minus the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_test, n_classes) or (n_test,)
+        """
+
+        def shown(weights: NDArray[Any]) -> NDArray[np.float64]:
+            scores, _ = score_block(weights, self._labels, self._offset(weights))
+            return self._shown_scores(scores, weights)
+
+        scores = np.concatenate(self._map_weights(X, shown))
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+
+    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
+        """Fewest label flips after which each class is predicted (see :func:`flipcert.flip_costs`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        bound : {"lower", "upper", "exact"}, default="lower"
+            Proven from below, reached by an attack, or both.
+        time_limit : float, default=60.0
+            Seconds for one integer program (``bound="exact"`` only).
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_test, n_classes)
+        """
+        kind = {"lower": LOWER, "upper": UPPER, "exact": BEST}[
+            check_choice(bound, "bound", ("lower", "upper", "exact"))
+        ]
+
+        def costs_of(weights: NDArray[Any]) -> NDArray[np.int64]:
+            offset = self._offset(weights)
+            costs = cost_block(weights, self._labels, offset, kind)
+            if bound == "exact":
+                close_gaps(costs, weights, self._labels, offset, time_limit)
+            return costs.lower if bound == "lower" else costs.upper
+
+        return np.concatenate(self._map_weights(X, costs_of))
+
+    def certify(self, X: ArrayLike, exact: bool = False) -> Certificates:
+        """Certify each prediction: how many label flips it withstands.
+
+        The radius of one label-linear model is exact for any weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        exact : bool, default=False
+            For ensembles; a single model is exact either way.
+
+        Returns
+        -------
+        Certificates
+        """
+        radii, tolerance = self._radii(self._check_test(X))
+        n_labels = self._labels.n_labels
+        radius = radii.cost - 1
+        return Certificates(
+            prediction=self.classes_[radii.prediction],
+            radius=radius,
+            radius_upper=radius.copy(),
+            blackbox_radius=None,
+            runner_up=self.classes_[radii.runner_up],
+            target=np.ma.masked_array(self.classes_[np.maximum(radii.target, 0)], mask=radii.target < 0),
+            rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
+            n_labels=n_labels,
+        )
+
+    def worst_flips(self, X: ArrayLike) -> list[Witness | None]:
+        """Smallest set of label flips that changes each prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        list of Witness or None
+            ``witness.indices`` into the training set and ``witness.labels`` to put there, ``radius + 1`` of them, most
+            influential first. None where no labelling changes the prediction.
+        """
+
+        def witnesses(weights: NDArray[Any]) -> list[Witness | None]:
+            offset = self._offset(weights)
+            return [change_prediction(w, self._labels, b) for w, b in zip(weights, offset, strict=True)]
+
+        parts = self._map_weights(X, witnesses)
+        return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
+
+    # What a partition ensemble asks of its base classifiers, block by block.
+
+    def _block_costs(self, X: NDArray[Any], n_rows: int) -> tuple[Costs, NDArray[np.float64]]:
+        """Flip costs of the first rows of a full block, and how far rounding could move their sums."""
+        weights = self._weights(X)[:n_rows]
+        costs = cost_block(weights, self._labels, self._offset(weights))
+        return costs, SAFETY * self._rounding(X[:n_rows], weights)
+
+    def _block_votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+        """Predicted class indices of the first rows of a full block."""
+        weights = self._weights(X)[:n_rows]
+        return score_block(weights, self._labels, self._offset(weights))[1]
+
+    def _block_witnesses(
+        self, X: NDArray[Any], wanted: list[tuple[int, int]], time_limit: float | None
+    ) -> list[Witness]:
+        """For each wanted (row, class) of a full block the flips that reach it; smallest ones if there is a limit."""
+        weights = self._weights(X)
+        offset = self._offset(weights)
+        witnesses = []
+        for t, c in wanted:
+            witness = reach_class(weights[t], self._labels, offset[t], c)
+            if time_limit is not None:
+                witness = improve_witness(weights[t], self._labels, offset[t], c, witness, time_limit)
+            assert witness is not None
+            witnesses.append(witness)
+        return witnesses
+
+    def _block_exact_costs(
+        self, X: NDArray[Any], entries: list[tuple[int, int, int, int]], time_limit: float
+    ) -> list[int | None]:
+        """For each (row, class, lower, upper) of a full block the exact cost, None where time runs out."""
+        weights = self._weights(X)
+        offset = self._offset(weights)
+        costs: list[int | None] = []
+        for t, c, lower, upper in entries:
+            row = IntegerRow(weights[t], self._labels, offset[t])
+            try:
+                costs.append(exact_cost(row, c, lower, upper, time_limit))
+            except UnsolvedError:
+                costs.append(None)
+        return costs
+
+    def _radii(self, X: NDArray[Any]) -> tuple[Radii, NDArray[np.float64]]:
+        def block(rows: NDArray[Any], n_rows: int) -> tuple[Radii, NDArray[np.float64]]:
+            weights = self._weights(rows)[:n_rows]
+            radii = radius_block(weights, self._labels, self._offset(weights))
+            return radii, SAFETY * self._rounding(rows[:n_rows], weights)
+
+        parts = map_blocks(block, X, self._block_rows(), self.n_jobs)
+        return join([radii for radii, _ in parts]), np.concatenate([tolerance for _, tolerance in parts])
+
+    def _map_weights(self, X: ArrayLike, function: Any) -> list[Any]:
+        """Call ``function`` on the weights of each block of rows: the one way that weights are formed."""
+        rows = self._check_test(X)
+        return map_blocks(
+            lambda block, n_rows: function(self._weights(block)[:n_rows]), rows, self._block_rows(), self.n_jobs
+        )
+
+    def _check_test(self, X: ArrayLike) -> NDArray[Any]:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
+
+    def _block_rows(self) -> int:
+        return block_rows(self._labels.codes.size * np.dtype(self._dtype).itemsize)
+
+    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores in the unit that users see."""
+        return scores
+
+    def _offset(self, weights: NDArray[Any]) -> NDArray[np.float64]:
+        return np.zeros((weights.shape[0], self._labels.n_classes))

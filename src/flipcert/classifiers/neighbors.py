@@ -1,0 +1,114 @@
+"""Weighted nearest neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flipcert.classifiers._distances import nearest_rows, weigh_by_distance
+from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.engine.rounding import Factor, row_norms
+from flipcert.kernels.base import Kernel, as_kernel
+
+
+class WeightedNeighbors(LabelLinearClassifier):
+    """Nearest neighbours in Euclidean distance, each with a weight; the class with the largest sum is the prediction.
+
+    Neighbours are found from the inputs alone. Points that tie for the last places share them equally, so neither the
+    labels nor the order of the training rows ever breaks a tie.
+
+    Parameters
+    ----------
+    n_neighbors : int or None, default=5
+        Number of neighbours; None takes all training points.
+    weights : {"uniform", "distance"}, kernel object or callable, default="uniform"
+        Equal weights, one over the distance (a neighbour at distance zero outweighs all others), or a kernel
+        ``k(X, Z)``.
+    classes : array-like, optional
+        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+    n_jobs : int, optional
+        Threads; all cores by default.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The label space, sorted; ties go to the class that comes first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = flipcert.WeightedNeighbors(n_neighbors=9).fit(X[::2], y[::2])
+    >>> model.certify(X[1::2]).radius[:5]
+    array([4, 4, 4, 4, 4])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int | None = 5,
+        weights: Any = "uniform",
+        classes: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.classes = classes
+        self.n_jobs = n_jobs
+
+    def _fit_inputs(self, X: NDArray[Any]) -> None:
+        if isinstance(self.weights, str) and self.weights in ("uniform", "distance"):
+            self._kernel: Kernel | None = None
+        elif self.weights is None or (isinstance(self.weights, str) and self.weights == "precomputed"):
+            raise ValueError(f'weights must be "uniform", "distance" or a kernel; got {self.weights!r}.')
+        else:
+            self._kernel = as_kernel(self.weights)
+        self._count = X.shape[0]
+        if self.n_neighbors is not None:
+            whole = isinstance(self.n_neighbors, (int, np.integer)) and not isinstance(self.n_neighbors, bool)
+            if not whole or not self.n_neighbors >= 1:
+                raise ValueError(f"n_neighbors must be a positive whole number or None; got {self.n_neighbors!r}.")
+            if self.n_neighbors > X.shape[0]:
+                raise ValueError(
+                    f"n_neighbors={self.n_neighbors} is more than the {X.shape[0]} training samples; "
+                    "use fewer, or None for all."
+                )
+            self._count = int(self.n_neighbors)
+        self.X_fit_ = X
+        self._squares = row_norms(X) ** 2
+        self._train = Factor.of(X)
+
+    def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
+        share, distance = self._neighbors(X)
+        if self._kernel is not None:
+            return share * self._kernel(X, self.X_fit_)
+        weights = np.empty(share.shape, self._dtype)
+        if self.weights == "distance":
+            weigh_by_distance(share, distance, weights)
+        else:
+            weights[:] = share
+        return weights
+
+    def _neighbors(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Shares and distances of all training points for a block of rows."""
+        rough = np.float64(-2.0) * (X @ self.X_fit_.T)
+        squares = row_norms(X) ** 2
+        rough += squares[:, None]
+        rough += self._squares
+        reach = (np.sqrt(squares) + self._train.largest_norm) ** 2
+        error = 4.0 * (X.shape[1] + 4) * self._train.unit * reach
+        share = np.zeros(rough.shape, self._dtype)
+        distance = np.empty(rough.shape)
+        nearest_rows(X, self.X_fit_, rough, error, self._count, share, distance)
+        return share, distance
+
+    def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+        # Neighbours and distances are measured the same way in every block; only a kernel brings a product in.
+        return np.zeros(X.shape[0]) if self._kernel is None else self._kernel.rounding(X, self._train)
+
+    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
+        """Scores as shares of all the weight around a point."""
+        total = np.abs(weights).sum(axis=1, dtype=np.float64, keepdims=True)
+        return scores / np.where(total > 0, total, 1.0)

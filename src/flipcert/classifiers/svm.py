@@ -1,0 +1,103 @@
+"""Kernel support vector machines with small C."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from flipcert.classifiers.kernel_weights import KernelClassifier
+from flipcert.engine.blocks import map_blocks
+
+
+class KernelSVM(KernelClassifier):
+    r"""Soft-margin kernel SVM without bias, one class against the rest, in the small-C regime.
+
+    If :math:`C \max_i \sum_j |Q_{ij}| \le 1` over the training kernel Q, every dual variable equals C whatever the
+    labels are. The score of class c is then :math:`\sum_i Q(t, x_i) [y_i = c]` up to a constant, so the prediction does
+    not depend on C and :meth:`certify` is exact. With a neural tangent kernel this is an infinitely wide network
+    trained on the hinge loss.
+
+    Parameters
+    ----------
+    kernel : None, str, kernel object or callable, default=None
+        ``None`` is :class:`flipcert.kernels.NTK`; also "ntk", "linear", "rbf", "precomputed", any scikit-learn kernel
+        or callable ``k(X, Z)``.
+    C : "auto" or float, default="auto"
+        "auto" takes any C small enough. A number is checked against ``C_max_`` and refused if larger.
+    classes : array-like, optional
+        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+    n_jobs : int, optional
+        Threads; all cores by default.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The label space, sorted; ties go to the class that comes first.
+    C_max_ : float
+        The largest C of the small-C regime, :math:`1 / \max_i \sum_j |Q_{ij}|`, computed when first asked for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = flipcert.KernelSVM(kernel="rbf").fit(X[::2], y[::2])
+    >>> model.certify(X[1::2]).radius[:5]
+    array([11, 11, 11, 11, 12])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        C: float | str = "auto",
+        classes: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.classes = classes
+        self.n_jobs = n_jobs
+
+    def _fit_inputs(self, X: NDArray[Any]) -> None:
+        self._fit_kernel(X)
+        self.__dict__.pop("_largest_row_sum", None)
+        if isinstance(self.C, str) and self.C == "auto":
+            return
+        if isinstance(self.C, (str, bool)) or not 0 < self.C < np.inf:
+            raise ValueError(f'C must be "auto" or a positive number; got {self.C!r}.')
+        # Row sums are rounded; a C that is too large only by that much is at the threshold, not above it.
+        rounding = X.shape[0] * float(np.finfo(X.dtype).eps)
+        if self.C * self._largest_row_sum > 1 + rounding:
+            raise ValueError(
+                f"C={self.C:g} is above the small-C threshold C_max_={self.C_max_:.6g} of this training set, where "
+                'the certificate ends; use C="auto" or a smaller C.'
+            )
+
+    @property
+    def C_max_(self) -> float:
+        """The largest C for which the labels cannot change the dual variables."""
+        check_is_fitted(self)
+        return 1.0 / self._largest_row_sum if self._largest_row_sum > 0 else np.inf
+
+    @cached_property
+    def _largest_row_sum(self) -> float:
+        """Largest sum of magnitudes in a row of the training kernel, without ever holding the matrix."""
+        X = self.X_fit_
+        if self._kernel is not None and self._kernel.n_features(X.shape[1]) is not None and np.all(X >= 0):
+            features = self._kernel.features(X).astype(np.float64, copy=False)
+            return float((features @ features.sum(axis=0)).max())
+
+        def largest(block: NDArray[Any], n_rows: int) -> float:
+            return float(np.abs(self._kernel_rows(block)[:n_rows]).sum(axis=1, dtype=np.float64).max())
+
+        return max(map_blocks(largest, X, self._block_rows(), self.n_jobs))
+
+    def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
+        return self._kernel_rows(X)
+
+    def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+        return self._kernel_rounding(X)

@@ -1,0 +1,1 @@
+"""How work is cut into blocks and spread over cores."""

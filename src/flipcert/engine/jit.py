@@ -1,0 +1,59 @@
+"""The one place that compiles: ``@compiled`` functions release the GIL and are cached between processes.
+
+numba keeps the machine code of a function until *its own file* changes. A function that calls one in another file
+would go on with the old version of that: fatal for a certificate. So the cache carries a stamp of all compiled
+sources, and is emptied when they change. ``NUMBA_DISABLE_JIT=1`` runs everything in Python, for debugging.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_STAMP = "flipcert-sources"
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function on arrays; never with fastmath, which would void every rounding bound."""
+    dispatcher = njit(cache=True, nogil=True)(function)
+    if hasattr(dispatcher, "stats"):
+        _empty_if_stale(dispatcher.stats.cache_path)
+    return dispatcher
+
+
+@cache
+def _empty_if_stale(folder: str) -> None:
+    """Remove cached machine code that was made from other sources."""
+    stamp = Path(folder) / _STAMP
+    sources = _digest_of_sources()
+    try:
+        if stamp.read_text() == sources:
+            return
+    except OSError:
+        pass
+    try:
+        for pattern in ("*.nbi", "*.nbc"):
+            for file in Path(folder).glob(pattern):
+                file.unlink(missing_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        fresh = stamp.with_name(f"{_STAMP}.{os.getpid()}")
+        fresh.write_text(sources)
+        fresh.replace(stamp)
+    except PermissionError:
+        # A read-only installation: nobody can have written stale code there either.
+        pass
+
+
+@lru_cache(maxsize=1)
+def _digest_of_sources() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(_PACKAGE.rglob("_*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,190 @@
+"""Cheapest way to change a vote, in O(N log N). Compiled.
+
+To let class c overtake class a, voters for a can be turned to c (closing two votes) or to their cheapest other class
+(closing one), other voters to c (closing one). A voter whose second step costs at least as much as its first is just
+two single steps. Of the others, at most one stops half-way in a cheapest solution: of two that do, sending the cheaper
+one all the way and leaving the other alone costs no more. So single steps are sorted, whole turns are sorted, and only
+the number of whole turns, and one half-turn, is left to choose.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flipcert.engine.jit import compiled
+
+_BEYOND = np.int64(2**62)
+
+
+@compiled
+def tally(votes, n_classes):
+    """Votes of each class and the winner, ties to the smaller index."""
+    counts = np.zeros(n_classes, np.int64)
+    for vote in votes:
+        counts[vote] += 1
+    return counts, np.argmax(counts)
+
+
+@compiled
+def overtake(votes, costs, counts, rival, target, plan):
+    """Cheapest flips after which ``target`` has beaten ``rival``; the new votes go to ``plan`` if it has room."""
+    need = counts[rival] - counts[target] + (1 if rival < target else 0)
+    n_voters = votes.size
+    if plan.size:
+        plan[:] = votes
+    if need <= 0:
+        return np.int64(0)
+    step = np.empty(2 * n_voters, np.int64)  # costs of single steps
+    step_voter = np.empty(2 * n_voters, np.int64)
+    half = np.empty(n_voters, np.int64)  # voters whose second step is cheaper than the first: cost of the first
+    whole = np.empty(n_voters, np.int64)  # and of both
+    whole_voter = np.empty(n_voters, np.int64)
+    n_steps = 0
+    n_wholes = 0
+    for i in range(n_voters):
+        vote = votes[i]
+        if vote == target:
+            continue
+        to_target = costs[i, target]
+        if vote != rival:
+            step[n_steps] = to_target
+            step_voter[n_steps] = i
+            n_steps += 1
+            continue
+        away = costs[i, cheapest_other(costs[i], vote)]
+        if to_target >= 2 * away:
+            step[n_steps] = away
+            step[n_steps + 1] = to_target - away
+            step_voter[n_steps] = i
+            step_voter[n_steps + 1] = i
+            n_steps += 2
+        else:
+            half[n_wholes] = away
+            whole[n_wholes] = to_target
+            whole_voter[n_wholes] = i
+            n_wholes += 1
+
+    # Stable, so that a voter's first step never comes after its second.
+    step_order = np.argsort(step[:n_steps], kind="mergesort")
+    whole_order = np.argsort(whole[:n_wholes], kind="mergesort")
+    best, wholes, steps, halved = _cheapest_mix(need, step[step_order], whole[whole_order], half[whole_order])
+    if plan.size and best < _BEYOND:
+        for k in range(wholes):
+            plan[whole_voter[whole_order[k]]] = target
+        if halved >= 0:
+            i = whole_voter[whole_order[halved]]
+            plan[i] = cheapest_other(costs[i], votes[i])
+        for k in range(steps):
+            i = step_voter[step_order[k]]
+            first_step = votes[i] == rival and plan[i] == votes[i]
+            plan[i] = cheapest_other(costs[i], votes[i]) if first_step else target
+    return best
+
+
+@compiled
+def _cheapest_mix(need, step, whole, half):
+    """Cheapest way to close ``need`` votes with single steps, whole turns (both sorted) and at most one half-turn.
+
+    Returns the cost, how many of the first whole turns and single steps to take, and which whole turn to make only
+    half (-1 for none).
+    """
+    n_steps, n_wholes = step.size, whole.size
+    step_sum = np.zeros(n_steps + 1, np.int64)
+    for k in range(n_steps):
+        step_sum[k + 1] = step_sum[k] + step[k]
+    later = np.full(n_wholes + 1, -1, np.int64)  # cheapest half-turn from this position on
+    for k in range(n_wholes - 1, -1, -1):
+        later[k] = k
+        if later[k + 1] >= 0 and half[later[k + 1]] <= half[k]:
+            later[k] = later[k + 1]
+
+    best = (_BEYOND, 0, 0, -1)
+    spent = np.int64(0)  # on the first `wholes` whole turns
+    saver = 0  # of the first `wholes + 1` turns, the one that saves most when made only half
+    for wholes in range(n_wholes + 1):
+        steps = max(need - 2 * wholes, 0)
+        if steps <= n_steps and spent + step_sum[steps] < best[0]:
+            best = (spent + step_sum[steps], wholes, steps, -1)
+        if wholes == n_wholes:
+            break
+        if whole[wholes] - half[wholes] > whole[saver] - half[saver]:
+            saver = wholes
+        steps = max(steps - 1, 0)
+        if steps <= n_steps:
+            added = spent + half[later[wholes]] + step_sum[steps]
+            if added < best[0]:
+                best = (added, wholes, steps, later[wholes])
+            exchanged = spent + whole[wholes] - (whole[saver] - half[saver]) + step_sum[steps]
+            if exchanged < best[0]:
+                best = (exchanged, wholes + 1, steps, saver)
+        spent += whole[wholes]
+    return best
+
+
+@compiled
+def cheapest_other(costs, vote):
+    """The class other than ``vote`` that costs least, the smaller index of several."""
+    best = -1
+    for q in range(costs.size):
+        if q != vote and (best < 0 or costs[q] < costs[best]):
+            best = q
+    return best
+
+
+@compiled
+def change_rows(votes, costs, winner, cost, target):
+    """For each row the winner, the cheapest cost of changing it and the class that overtakes it then."""
+    no_plan = np.empty(0, np.int64)
+    for t in range(votes.shape[0]):
+        counts, first = tally(votes[t], costs.shape[2])
+        winner[t] = first
+        cost[t] = _BEYOND
+        target[t] = -1
+        for c in range(costs.shape[2]):
+            if c != first:
+                fewest = overtake(votes[t], costs[t], counts, first, c, no_plan)
+                if fewest < cost[t]:
+                    cost[t] = fewest
+                    target[t] = c
+
+
+@compiled
+def reach_lower(votes, costs, target):
+    """Lower bound on the flips that make ``target`` win the vote: its dearest rival."""
+    no_plan = np.empty(0, np.int64)
+    counts, _ = tally(votes, costs.shape[1])
+    dearest = np.int64(0)
+    for q in range(costs.shape[1]):
+        if q != target:
+            dearest = max(dearest, overtake(votes, costs, counts, q, target, no_plan))
+    return dearest
+
+
+@compiled
+def reach_upper(votes, costs, target):
+    """Cheapest flips that make ``target`` win by turning voters to it and nowhere else.
+
+    Guess the votes it ends with; every class above that gives up its cheapest voters, then the cheapest left follow.
+    """
+    counts, _ = tally(votes, costs.shape[1])
+    order = np.argsort(costs[:, target], kind="mergesort")
+    best = _BEYOND
+    excess = np.empty_like(counts)
+    for goal in range(max(counts[target], 1), votes.size + 1):
+        free = goal - counts[target]
+        for q in range(counts.size):
+            excess[q] = 0 if q == target else max(0, counts[q] - goal + (1 if q < target else 0))
+            free -= excess[q]
+        if free < 0:
+            continue
+        spent = np.int64(0)
+        for i in order:
+            if votes[i] != target:
+                if excess[votes[i]] > 0:
+                    excess[votes[i]] -= 1
+                    spent += costs[i, target]
+                elif free > 0:
+                    free -= 1
+                    spent += costs[i, target]
+        best = min(best, spent)
+    return best

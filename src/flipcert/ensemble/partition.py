@@ -1,0 +1,58 @@
+"""Rules that cut the training set into partitions without looking at a label."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from flipcert.validation import check_choice, check_integers
+
+RULES = ("sorted", "hash", "random")
+
+
+def assign_partitions(X: NDArray[Any], n_partitions: Any, rule: Any, random_state: Any) -> NDArray[np.int64]:
+    """Partition number of each training row.
+
+    The content rules "sorted" and "hash" keep identical rows together, so that nothing but the features decides;
+    "random" shuffles row numbers with a seed.
+    """
+    n_rows = X.shape[0]
+    whole = isinstance(n_partitions, (int, np.integer)) and not isinstance(n_partitions, bool)
+    if not whole or not 1 <= n_partitions <= n_rows:
+        samples = "1 sample" if n_rows == 1 else f"{n_rows} samples"
+        raise ValueError(
+            f"n_partitions must be a whole number from 1 to the number of rows; got {n_partitions!r} for {samples}."
+        )
+    if isinstance(rule, str):
+        check_choice(rule, "partition", RULES)
+        if rule == "random":
+            numbers = np.empty(n_rows, np.int64)
+            numbers[check_random_state(random_state).permutation(n_rows)] = np.arange(n_rows) % n_partitions
+        elif rule == "sorted":
+            # np.unique sorts rows lexicographically, first feature first; adding zero makes -0.0 equal to 0.0.
+            _, place = np.unique(X + 0.0, axis=0, return_inverse=True)
+            numbers = place.reshape(-1).astype(np.int64) % n_partitions
+        else:
+            numbers = np.array([_content_hash(row) % n_partitions for row in X], np.int64)
+    else:
+        numbers = check_integers(rule, "partition", minimum=0, maximum=n_partitions - 1, ndim=1)
+        if numbers.size != n_rows:
+            raise ValueError(f"partition has {numbers.size} entries, but X has {n_rows} rows.")
+    sizes = np.bincount(numbers, minlength=n_partitions)
+    if not sizes.all():
+        raise ValueError(
+            f"partition {int(np.argmin(sizes))} of n_partitions={n_partitions} would be empty under "
+            f"partition={rule if isinstance(rule, str) else 'the given array'!r} (identical rows stay together); "
+            "use fewer partitions."
+        )
+    return numbers
+
+
+def _content_hash(row: NDArray[Any]) -> int:
+    """A hash of the numbers in a row: the same on every machine, for float32 and float64 alike."""
+    content = (row.astype("<f8") + 0.0).tobytes()
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

@@ -1,0 +1,1 @@
+"""What certificates add up to: metrics and plots."""

@@ -1,0 +1,182 @@
+"""Attacks that work: which labels to flip so that a class, or any other class, is predicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flipcert.exceptions import CertificateError
+from flipcert.flips._blocks import BY_LEVEL, NO_ATTACK, attack_greedily, best_attack
+from flipcert.flips._ladder import UNDECIDED
+from flipcert.flips._level import level_cost
+from flipcert.flips._rival import cheapest_rival, dearest_rival, flip_for_pair, winner_after_pair
+from flipcert.flips.labels import Labels, check_labels
+from flipcert.flips.rows import DoubleRow, IntegerRow, Row
+from flipcert.flips.solver import cheapest_attack
+from flipcert.flips.witness import Witness
+from flipcert.validation import check_choice, check_integers, check_offset, check_weights
+
+
+def cheapest_flips(
+    weights: ArrayLike,
+    labels: ArrayLike,
+    n_classes: int,
+    *,
+    target: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    bound: str = "upper",
+    time_limit: float = 60.0,
+) -> list[Witness | None]:
+    """Label flips that lead to a class: the witness of a flip cost, one for each row.
+
+    Parameters
+    ----------
+    weights, labels, n_classes, offset
+        As in :func:`flipcert.flip_costs`.
+    target : int or array-like of int of shape (n_test,), optional
+        The class to be predicted. By default whichever class is cheapest to reach, other than the one predicted now;
+        such a witness is always a smallest one.
+    bound : {"upper", "exact"}, default="upper"
+        Give the attack behind ``flip_costs(..., bound="upper")``, or a smallest one.
+    time_limit : float, default=60.0
+        Seconds for one integer program (``bound="exact"`` only).
+
+    Returns
+    -------
+    list of Witness or None
+        ``witness.indices`` and ``witness.labels`` say which labels to change to what, most influential first. None
+        where no attack is known; an empty witness where the target is predicted already.
+
+    Examples
+    --------
+    >>> import flipcert
+    >>> (witness,) = flipcert.cheapest_flips([[3.0, 2.0, 2.0]], [0, 1, 1], n_classes=3, target=2)
+    >>> witness.indices, witness.labels
+    (array([0, 1]), array([2, 2]))
+    """
+    check_choice(bound, "bound", ("upper", "exact"))
+    grouped = check_labels(labels, n_classes)
+    rows = check_weights(weights, grouped.codes.size)
+    offsets = check_offset(offset, rows.shape[0], grouped.n_classes)
+    if target is None:
+        return [change_prediction(row, grouped, b) for row, b in zip(rows, offsets, strict=True)]
+    targets = np.asarray(target)
+    targets = check_integers(targets, "target", minimum=0, maximum=grouped.n_classes - 1, ndim=1 if targets.ndim else 0)
+    if targets.ndim and targets.size != rows.shape[0]:
+        raise ValueError(f"target has {targets.size} entries, but weights has {rows.shape[0]} rows.")
+    targets = np.broadcast_to(targets, rows.shape[0])
+    witnesses = []
+    for row, b, c in zip(rows, offsets, targets, strict=True):
+        witness = reach_class(row, grouped, b, int(c))
+        if bound == "exact":
+            witness = improve_witness(row, grouped, b, int(c), witness, time_limit)
+        witnesses.append(witness)
+    return witnesses
+
+
+def change_prediction(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> Witness | None:
+    """Fewest flips that change the prediction of one row; None if nothing does."""
+    for make_row in (DoubleRow, IntegerRow):
+        row = make_row(weights, labels, offset)
+        first = row.prediction
+        if first == UNDECIDED:
+            continue
+        cost, rival, _ = row.run(cheapest_rival, first, row.slack, labels.unreachable)
+        if cost == UNDECIDED:
+            continue
+        if rival < 0:
+            return None
+        witness = _pair_witness(row, rival, first, cost)
+        if IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes)) == first:
+            raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
+        return witness
+    raise CertificateError("integers left a comparison undecided; please report this row.")
+
+
+def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], target: int) -> Witness | None:
+    """The best attack known that makes ``target`` win one row: of the cost that ``flip_costs`` calls upper."""
+    for make_row in (DoubleRow, IntegerRow):
+        row = make_row(weights, labels, offset)
+        first = row.prediction
+        if first == UNDECIDED:
+            continue
+        if first == target:
+            return Witness.of([])
+        decided, witness = _best_witness(row, target, first)
+        if not decided:
+            continue
+        if witness is not None:
+            replayed = IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes))
+            if replayed != target:
+                raise CertificateError(f"a witness reached class {replayed}, not {target}; please report this row.")
+        return witness
+    raise CertificateError("integers left a comparison undecided; please report this row.")
+
+
+def improve_witness(
+    weights: NDArray[Any],
+    labels: Labels,
+    offset: NDArray[np.float64],
+    target: int,
+    known: Witness | None,
+    time_limit: float,
+) -> Witness | None:
+    """A smallest attack that makes ``target`` win, given the best one known; None if none exists."""
+    row = IntegerRow(weights, labels, offset)
+    if row.prediction == target or not row.has_negative:
+        return known
+    lower, _ = row.run(dearest_rival, target, row.prediction, 0, labels.unreachable)
+    upper = labels.unreachable if known is None else len(known)
+    if lower == upper:
+        return known
+    better = cheapest_attack(row, target, lower, upper, time_limit)
+    return known if better is None else better
+
+
+def _best_witness(row: Row, target: int, first: int) -> tuple[bool, Witness | None]:
+    """Decide between the attacks just as the flip costs do; (False, None) where rounding leaves it open."""
+    unreachable = row.labels.unreachable
+    counts = np.empty(row.labels.n_classes, np.int64)
+    by_level, _ = row.run(level_cost, target, row.slack, unreachable, counts)
+    if by_level == UNDECIDED:
+        return False, None
+    if not row.has_negative:
+        return True, _level_witness(row, target, counts) if by_level < unreachable else None
+
+    fewest, rival, _ = row.run(cheapest_rival, first, row.slack, unreachable)
+    if fewest == UNDECIDED:
+        return False, None
+    if rival >= 0:
+        winner = row.run(winner_after_pair, rival, first, fewest, row.slack, *row.records())
+        if winner == UNDECIDED:
+            return False, None
+        if winner == target:
+            return True, _pair_witness(row, rival, first, fewest)
+    chosen, new_class = row.records()
+    cost, which = row.run(best_attack, target, row.slack, unreachable, by_level, chosen, new_class)
+    if cost == UNDECIDED:
+        return False, None
+    if which == NO_ATTACK:
+        return True, None
+    if which == BY_LEVEL:
+        return True, _level_witness(row, target, counts)
+    cost, _ = row.run(attack_greedily, target, which, row.slack, unreachable, chosen, new_class)
+    order = np.sort(chosen[:cost])  # ladder positions: largest weight first
+    to = dict(zip(chosen[:cost].tolist(), new_class[:cost].tolist(), strict=True))
+    return True, Witness(row.index[order], np.array([to[position] for position in order.tolist()], np.int64))
+
+
+def _pair_witness(row: Row, rival: int, first: int, cost: int) -> Witness:
+    """The flips of ``rival_cost(rival, first)``."""
+    chosen, new_class = row.records()
+    row.call(flip_for_pair, row.value, row.group, row.size, rival, first, cost, row.scores.copy(), chosen, new_class)
+    return Witness(row.index[chosen[:cost]], new_class[:cost].copy())
+
+
+def _level_witness(row: Row, target: int, counts: NDArray[np.int64]) -> Witness:
+    """The largest positive weights of each class, ``counts[q]`` of class q, all to the target."""
+    positions = [np.flatnonzero(row.group == 2 * q)[: counts[q]] for q in range(counts.size) if q != target]
+    order = np.sort(np.concatenate(positions))
+    return Witness(row.index[order], np.full(order.size, target, np.int64))

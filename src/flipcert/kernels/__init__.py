@@ -1,0 +1,13 @@
+"""How alike two inputs are.
+
+A kernel is called as ``kernel(X, Z)``; ``kernel.diag(X)`` gives its values at equal inputs, and where its feature map
+is finite, ``kernel.features(X)`` gives that map. Any callable ``k(X, Z)`` serves as a kernel too, a scikit-learn
+kernel object among them.
+"""
+
+from flipcert.kernels.base import Kernel
+from flipcert.kernels.linear import Linear
+from flipcert.kernels.ntk import NTK
+from flipcert.kernels.rbf import RBF
+
+__all__ = ["NTK", "RBF", "Kernel", "Linear"]

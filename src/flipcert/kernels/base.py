@@ -1,0 +1,84 @@
+"""What all kernels share, and how a user's ``kernel=`` becomes one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from flipcert.engine.rounding import Factor
+
+
+class Kernel(BaseEstimator):  # type: ignore[misc]
+    """A positive semi-definite function of two inputs, with parameters that a grid search can set."""
+
+    @abstractmethod
+    def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Kernel matrix of shape (n_x, n_z), of the inputs' own precision; Z=None means X against itself."""
+
+    @abstractmethod
+    def diag(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Kernel of each row with itself."""
+
+    def n_features(self, n_inputs: int) -> int | None:
+        """Length of the feature map for inputs of this width; None if it is not finite."""
+        return None
+
+    def features(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows whose inner products are the kernel."""
+        raise AttributeError(f"{self!r} has no finite feature map.")
+
+    def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
+        """Estimate by how much rounding could move each row of ``kernel(X, Z)`` (see ``flipcert.engine.rounding``)."""
+        return train.product_error(X)
+
+
+class CallableKernel(Kernel):
+    """A user's function ``k(X, Z)``."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Call the function and check what comes back."""
+        other = X if Z is None else Z
+        values = np.asarray(self.function(X, other))
+        if values.shape != (X.shape[0], other.shape[0]):
+            raise ValueError(
+                f"kernel returned an array of shape {values.shape}; it must return (n_x, n_z) = "
+                f"{(X.shape[0], other.shape[0])}."
+            )
+        values = np.ascontiguousarray(values, X.dtype)
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"kernel returned {values[~np.isfinite(values)][0]}; its values must be finite.")
+        return values
+
+    def diag(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Kernel of each row with itself, one row at a time."""
+        return np.array([self(row[None])[0, 0] for row in X], dtype=X.dtype)
+
+    def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
+        """Assume that the values err like a sum of as many terms as there are features."""
+        typical = np.sqrt(np.abs(self.diag(X).astype(np.float64)))
+        return train.unit * np.sqrt(train.shape[0] * train.shape[1]) * typical * max(1.0, float(typical.max()))
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """Turn ``kernel=`` of an estimator into a kernel."""
+    from flipcert.kernels import NTK, RBF, Linear
+
+    if kernel is None:
+        return NTK()
+    if isinstance(kernel, Kernel):
+        return kernel
+    named = {"ntk": NTK, "linear": Linear, "rbf": RBF}
+    if isinstance(kernel, str) and kernel in named:
+        return named[kernel]()
+    if callable(kernel):
+        return CallableKernel(kernel)
+    names = ", ".join(repr(name) for name in [*named, "precomputed"])
+    raise ValueError(f"kernel must be None, one of {names}, a kernel object or a callable; got {kernel!r}.")

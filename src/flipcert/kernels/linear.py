@@ -1,0 +1,38 @@
+"""The inner product."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.kernels.base import Kernel
+
+
+class Linear(Kernel):
+    """Inner product: ``k(x, z) = <x, z>``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flipcert.kernels import Linear
+    >>> Linear()(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
+
+    def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Kernel matrix of X with Z."""
+        return X @ (X if Z is None else Z).T
+
+    def diag(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Squared norm of each row."""
+        return np.einsum("ij,ij->i", X, X)
+
+    def n_features(self, n_inputs: int) -> int:
+        """As many features as inputs."""
+        return n_inputs
+
+    def features(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return the inputs themselves."""
+        return X

@@ -1,0 +1,53 @@
+"""The Gaussian kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel
+
+from flipcert.engine.rounding import Factor, row_norms
+from flipcert.kernels.base import Kernel
+
+
+class RBF(Kernel):
+    r"""Gaussian kernel: :math:`k(x, z) = \exp(-\gamma \|x - z\|^2)`.
+
+    Parameters
+    ----------
+    gamma : float, optional
+        Inverse squared width; one over the number of features by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flipcert.kernels import RBF
+    >>> RBF(gamma=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
+    array([[1.    , 0.3679]])
+    """
+
+    def __init__(self, gamma: float | None = None) -> None:
+        self.gamma = gamma
+
+    def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Kernel matrix of X with Z."""
+        return np.ascontiguousarray(rbf_kernel(X, Z, gamma=self._scale(X)), X.dtype)
+
+    def diag(self, X: NDArray[Any]) -> NDArray[Any]:
+        """One for every row."""
+        return np.ones(X.shape[0], X.dtype)
+
+    def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
+        """Rounding of the squared distances, which are sums of products too."""
+        exact = train.product_error(X) == 0.0
+        distance_error = train.unit * np.sqrt(train.shape[1]) * (row_norms(X) + train.largest_norm) ** 2
+        return np.where(exact, 0.0, self._scale(X) * distance_error * np.sqrt(train.shape[0]))
+
+    def _scale(self, X: NDArray[Any]) -> float:
+        if self.gamma is None:
+            return 1.0 / X.shape[1]
+        if not self.gamma > 0:
+            raise ValueError(f"gamma must be positive; got {self.gamma!r}.")
+        return float(self.gamma)
