@@ -144,7 +144,7 @@ class Certificates:
         Certificates
         """
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
             header = json.loads(str(arrays.pop("header")))
             if header["format"] != _FORMAT:

@@ -33,20 +33,15 @@ def main(folder: str = "demo") -> None:
     models: dict[str, Any] = {
         "SVM": flipcert.KernelSVM(flipcert.kernels.RBF(gamma=0.1)),
         "ridge": ridge,
-        "ridge, 10 partitions": flipcert.PartitionEnsemble(ridge, n_partitions=10),
-        "ridge, 50 partitions": flipcert.PartitionEnsemble(ridge, n_partitions=50),
+        "ridge, 10 parts": flipcert.PartitionEnsemble(ridge, n_partitions=10),
+        "ridge, 50 parts": flipcert.PartitionEnsemble(ridge, n_partitions=50),
     }
 
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     table.add_column("model", no_wrap=True)
-    headings = (
-        "\naccuracy",
-        "median\nvotes",
-        "flips\nwhite-box",
-        *(f"\n@{flips}" for flips in FLIPS),
-        "\nexact",
-        "\nsec.",
-    )
+    medians = ("median\nvotes", "flips\nwhite-box")
+    shares = (f"\n @{flips}" for flips in FLIPS)
+    headings = ("accu-\nracy", *medians, *shares, "\nexact", "\nsec.")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     certified = {}
@@ -63,7 +58,7 @@ def main(folder: str = "demo") -> None:
             f"{correct.mean():.3f}",
             "" if votes_only is None else str(flipcert.median_certified_robustness(correct, votes_only)),
             str(certificates.median_certified_robustness(y_test)),
-            *(f"{share:.3f}" for share in certificates.certified_accuracy(y_test, FLIPS)),
+            *(f"{share:.2f}" for share in certificates.certified_accuracy(y_test, FLIPS)),
             f"{certificates.exact.mean():.3f}",
             f"{seconds:.2f}",
         )

@@ -44,8 +44,8 @@ class KernelRidge(KernelClassifier):
     >>> import flipcert
     >>> X, y = load_iris(return_X_y=True)
     >>> model = flipcert.KernelRidge(kernel="rbf", reg=0.1).fit(X[::2], y[::2])
-    >>> model.score(X[1::2], y[1::2])
-    0.96
+    >>> model.certify(X[1::2]).radius[:5]
+    array([3, 3, 2, 7, 3])
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class KernelSVM(KernelClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = flipcert.KernelSVM(kernel="rbf").fit(X[::2], y[::2])
     >>> model.certify(X[1::2]).radius[:5]
-    array([11, 11, 11, 11, 12])
+    array([10, 10,  9, 10, 10])
     """
 
     def __init__(

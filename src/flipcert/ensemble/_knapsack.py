@@ -150,11 +150,16 @@ def change_rows(votes, costs, winner, cost, target):
 
 @compiled
 def reach_lower(votes, costs, target):
-    """Lower bound on the flips that make ``target`` win the vote: its dearest rival."""
+    """Lower bound on the flips that make ``target`` win: its dearest rival, or the fewest votes that can win at all."""
+    n_voters, n_classes = costs.shape
     no_plan = np.empty(0, np.int64)
-    counts, _ = tally(votes, costs.shape[1])
-    dearest = np.int64(0)
-    for q in range(costs.shape[1]):
+    counts, _ = tally(votes, n_classes)
+    goal = 1  # votes with which the target can win: all others fit below it
+    while (n_classes - 1) * goal - target < n_voters - goal:
+        goal += 1
+    prices = np.sort(costs[votes != target, target])
+    dearest = prices[: max(goal - counts[target], 0)].sum()
+    for q in range(n_classes):
         if q != target:
             dearest = max(dearest, overtake(votes, costs, counts, q, target, no_plan))
     return dearest

@@ -64,10 +64,11 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.datasets import load_digits
     >>> import flipcert
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=10).fit(X[::2], y[::2])
+    >>> base = flipcert.KernelRidge(reg=10.0)
+    >>> model = flipcert.PartitionEnsemble(base, n_partitions=10).fit(X[::2], y[::2])
     >>> certificates = model.certify(X[1::2])
-    >>> certificates.median_certified_robustness(y[1::2])
-    7
+    >>> certificates.radius[:6], certificates.blackbox_radius[:6]
+    (array([10,  7,  0,  5,  3,  3]), array([4, 4, 0, 4, 3, 3]))
     """
 
     def __init__(

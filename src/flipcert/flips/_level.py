@@ -82,16 +82,16 @@ def _sweep(value, group, size, scores, target, at_level, slack, best, counts):
         if exhausted:
             break
         reached = beats(gained - level, at_level, slack)
+        if reached == UNDECIDED:
+            doubt = min(doubt, _least(value, group, rank, taken, target, level, slack, gained, cost, end))
         while reached != 1 and end < size:
-            if reached == UNDECIDED:
-                doubt = min(doubt, cost)
             if _is_extra(group[end], rank[end], taken, target):
                 gained += value[end]
                 cost += 1
             end += 1
             reached = beats(gained - level, at_level, slack)
-        if reached == UNDECIDED:
-            doubt = min(doubt, cost)
+            if reached == UNDECIDED:
+                doubt = min(doubt, _least(value, group, rank, taken, target, level, slack, gained, cost, end))
 
         if reached == 1:
             short = np.inf
@@ -100,7 +100,9 @@ def _sweep(value, group, size, scores, target, at_level, slack, best, counts):
                     fewer = gained - value[end - 1]
                     still = beats(fewer - level, at_level, slack)
                     if still == UNDECIDED:
-                        doubt = min(doubt, cost - 1)
+                        doubt = min(
+                            doubt, _least(value, group, rank, taken, target, level, slack, fewer, cost - 1, end - 1)
+                        )
                     if still != 1:
                         short = level - fewer
                         break
@@ -137,6 +139,19 @@ def _sweep(value, group, size, scores, target, at_level, slack, best, counts):
     for q in range(n_classes):
         counts[q] = max(counts[q], best_taken[q])
     return best, min(room, short_of_fewer)
+
+
+@compiled
+def _least(value, group, rank, taken, target, level, slack, gained, cost, end):
+    """Fewest flips that might reach the level, given a number that might: drop extra ones until it certainly fails."""
+    while end > 0:
+        if _is_extra(group[end - 1], rank[end - 1], taken, target):
+            gained = gained - value[end - 1]
+            if beats(gained - level, True, slack) == 0:
+                break
+            cost -= 1
+        end -= 1
+    return cost
 
 
 @compiled

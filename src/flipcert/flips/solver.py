@@ -101,12 +101,15 @@ class _Program:
         largest = max(max(abs(gain) for gain in gains) for gains in self.gains)
         n_moves = len(self.moves)
         # In whole numbers, half a unit relaxes nothing, as long as the tolerance is smaller than that.
-        exact_model = _TOLERANCE * n_moves * largest < 0.5
+        exact_model = n_moves * largest < 0.5 / _TOLERANCE
         shift = 0.5 / largest if exact_model else _TOLERANCE
         if exact_model and side > 0:
             return lower, None
+        # Beyond what all moves together can gain, how far beyond does not matter (and may not fit a float).
+        most = (n_moves + 1) * largest
         needs = [
-            int(self.row.scores[rival] - self.row.scores[self.target]) + (rival < self.target) for rival in self.rivals
+            max(-most, min(most, self.row.scores[rival] - self.row.scores[self.target] + (rival < self.target)))
+            for rival in self.rivals
         ]
         gains = sparse.csr_array(np.array([[gain / largest for gain in g] for g in self.gains]).T)
         pools = np.array([pool for pool, _ in self.moves])

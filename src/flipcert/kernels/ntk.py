@@ -48,8 +48,8 @@ class NTK(Kernel):
     array([[1., 1.],
            [1., 2.]])
     >>> NTK(depth=2, activation="relu")(X).round(4)
-    array([[0.375 , 0.2954],
-           [0.2954, 0.75  ]])
+    array([[0.375 , 0.3156],
+           [0.3156, 0.75  ]])
     """
 
     def __init__(

@@ -1,0 +1,33 @@
+"""Settings and data shared by the tests."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+settings.register_profile("dev", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """Handwritten digits in [-1/2, 1/2]: training inputs and labels, test inputs and labels."""
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X / 16 - 0.5, y, test_size=360, random_state=0)
+    return X_train, y_train, X_test, y_test
+
+
+@pytest.fixture
+def blobs():
+    """Three overlapping classes in the plane, small enough for everything."""
+    rng = np.random.default_rng(7)
+    centres = np.array([[0.0, 0.0], [1.5, 0.5], [0.3, 1.7]])
+    y = np.arange(45) % 3
+    X = centres[y] + rng.normal(size=(45, 2))
+    return X[:30], y[:30], X[30:], y[30:]

@@ -1,0 +1,57 @@
+"""Compiled code: cached between processes, but never a version older than its source."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import flipcert
+from flipcert.engine import jit
+
+PACKAGE = Path(flipcert.__file__).parent
+SCRIPT = """
+import numpy as np
+from flipcert.flips._ladder import beats, leader
+print(leader(np.array([1.0, 1.0]), 0.0), sum(leader.stats.cache_hits.values()))
+"""
+
+
+def run(folder):
+    environment = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": ""}
+    environment.pop("NUMBA_CACHE_DIR")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, cwd=folder
+    )
+    return done.stdout.split()
+
+
+def test_a_changed_callee_in_another_file_is_seen(tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "flipcert", ignore=shutil.ignore_patterns("__pycache__"))
+    assert run(tmp_path) == ["0", "0"]
+    assert run(tmp_path) == ["0", "1"]  # the second process finds the machine code
+    # Touch another compiled file only: everything is compiled again.
+    other = tmp_path / "flipcert" / "flips" / "_rival.py"
+    other.write_text(other.read_text() + "\n# changed\n")
+    assert run(tmp_path) == ["0", "0"]
+
+
+def test_python_without_compiling():
+    """Everything runs without numba's compiler, slowly: for debugging and coverage."""
+    script = (
+        "import flipcert; print(flipcert.flip_costs([[3.0, 2.0, 2.0, -1.0]], [0, 1, 1, 2], 3, bound='exact').tolist(), "
+        "flipcert.ensemble_radius([[0, 0, 1]], [[[0, 3], [0, 4], [2, 0]]]))"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    compiled = flipcert.flip_costs([[3.0, 2.0, 2.0, -1.0]], [0, 1, 1, 2], 3, bound="exact").tolist()
+    assert done.stdout.strip() == f"{compiled} {flipcert.ensemble_radius([[0, 0, 1]], [[[0, 3], [0, 4], [2, 0]]])}"
+
+
+def test_no_kernel_uses_fastmath():
+    for file in PACKAGE.rglob("*.py"):
+        assert "fastmath=" not in file.read_text()
+        if file.name != Path(jit.__file__).name:
+            assert "njit" not in file.read_text(), "compile through flipcert.engine.jit"

@@ -1,0 +1,87 @@
+"""The documentation says what is true: README output, public names, docstrings, versions."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import flipcert
+from flipcert import kernels
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+PUBLIC = {name: getattr(flipcert, name) for name in flipcert.__all__ if name != "kernels"}
+PUBLIC |= {f"kernels.{name}": getattr(kernels, name) for name in kernels.__all__}
+
+
+def test_readme_shows_the_example_and_its_real_output(capsys):
+    source = (ROOT / "examples" / "quickstart.py").read_text()
+    code, output = re.findall(r"```(?:python|text)\n(.*?)```", README, flags=re.DOTALL)[:2]
+    assert code in source
+    runpy.run_path(str(ROOT / "examples" / "quickstart.py"))
+    assert capsys.readouterr().out == output
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_public_names_are_documented(name):
+    page = (ROOT / "docs" / "api.md").read_text()
+    assert f"`{name}`" in page or f"`flipcert.{name}`" in page
+    thing = PUBLIC[name]
+    documentation = inspect.getdoc(thing)
+    assert documentation
+    if inspect.isclass(thing):
+        methods = [m for n, m in inspect.getmembers(thing, inspect.isfunction) if not n.startswith("_")]
+        methods = [m for m in methods if m.__module__.startswith("flipcert")]
+    else:
+        methods = [thing]
+        assert "Examples\n----" in documentation
+    for method in methods:
+        documentation = inspect.getdoc(method)
+        assert documentation, method
+        parameters = [p for p in inspect.signature(method).parameters.values() if p.name != "self"]
+        if parameters and not name.startswith("kernels.") and name != "Witness":
+            assert "Parameters\n----" in documentation, method
+            for parameter in parameters:
+                assert re.search(rf"(^|\W){re.escape(parameter.name)}\W", documentation), (method, parameter.name)
+        assert not re.search(r"Parameters\n(?!-)", documentation)
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isclass(PUBLIC[n]) and hasattr(PUBLIC[n], "get_params")])
+def test_parameters_of_estimators_are_documented(name):
+    thing = PUBLIC[name]
+    documentation = inspect.getdoc(thing)
+    for parameter in inspect.signature(thing).parameters:
+        assert re.search(rf"^[\w, ]*\b{parameter}\b[\w, ]* : ", documentation, flags=re.MULTILINE), parameter
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_version_is_in_the_changelog():
+    assert f"## {flipcert.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_architecture_names_every_package():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    for package in (ROOT / "src" / "flipcert").iterdir():
+        if package.is_dir() and package.name != "__pycache__":
+            assert f"`{package.name}/`" in page, package.name
+
+
+def test_dependencies_are_those_that_are_imported():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[<>=]", requirement)[0] for requirement in project["dependencies"]}
+    imported = set()
+    for file in (ROOT / "src").rglob("*.py"):
+        imported |= set(re.findall(r"^(?:from|import) (\w+)", file.read_text(), flags=re.MULTILINE))
+    names = {"sklearn": "scikit-learn"}
+    third_party = {names.get(name, name) for name in imported} & (declared | {"pandas", "torch", "scikit-learn"})
+    assert third_party == declared

@@ -1,0 +1,233 @@
+"""Flip costs against brute force over all labellings, in exact fractions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flipcert
+from flipcert.flips import _blocks
+from flipcert.flips.costs import cost_block, radius_block
+from flipcert.flips.labels import Labels
+from flipcert.flips.rows import DoubleRow, IntegerRow
+from oracles import brute_force_costs, exact_winner
+from strategies import FAMILIES, label_problems
+
+
+def costs_of(problem, **options):
+    weights, codes, n_classes, offset = problem
+    offsets = None if offset is None else offset[None]
+    return flipcert.flip_costs(weights[None], codes, n_classes, offset=offsets, **options)[0]
+
+
+def check_bounds(problem):
+    weights, codes, n_classes, offset = problem
+    truth = brute_force_costs(weights, codes, n_classes, offset)
+    lower = costs_of(problem, bound="lower")
+    upper = costs_of(problem, bound="upper")
+    exact = costs_of(problem, bound="exact")
+    predicted = exact_winner(weights, codes, n_classes, offset)
+    others = np.arange(n_classes) != predicted
+    assert np.array_equal(exact, truth)
+    assert (lower <= truth).all()
+    assert (upper >= truth).all()
+    assert lower[predicted] == upper[predicted] == 0
+    assert lower[others].min() == upper[others].min() == truth[others].min()
+    if (weights >= 0).all():
+        assert np.array_equal(upper, truth)
+    published = costs_of(problem, bound="lower", method="published")
+    assert (published <= lower).all()
+    assert (costs_of(problem, bound="upper", method="published") >= truth).all()
+    labels = Labels.of(codes, n_classes)
+    radii = radius_block(weights[None], labels, np.zeros((1, n_classes)) if offset is None else offset[None])
+    assert radii.prediction[0] == predicted
+    assert radii.cost[0] == truth[others].min()
+    if radii.cost[0] <= len(weights):
+        assert truth[radii.target[0]] == radii.cost[0]
+    else:
+        assert radii.target[0] == -1
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_brute_force(family):
+    @settings(max_examples=250)
+    @given(label_problems(family))
+    def check(problem):
+        check_bounds(problem)
+
+    check()
+
+
+@settings(max_examples=150)
+@given(label_problems(), st.data())
+def test_witnesses_replay(problem, data):
+    weights, codes, n_classes, offset = problem
+    target = data.draw(st.none() | st.integers(0, n_classes - 1))
+    bound = data.draw(st.sampled_from(["upper", "exact"]))
+    predicted = exact_winner(weights, codes, n_classes, offset)
+    costs = costs_of(problem, bound=bound)
+    (witness,) = flipcert.cheapest_flips(
+        weights[None], codes, n_classes, target=target, bound=bound, offset=None if offset is None else offset[None]
+    )
+    cost = np.delete(costs, predicted).min() if target is None else costs[target]
+    if witness is None:
+        assert cost == len(weights) + 1
+        return
+    flipped = witness.apply(codes)
+    assert len(witness) == cost == (flipped != codes).sum()
+    winner = exact_winner(weights, flipped, n_classes, offset)
+    assert winner != predicted if target is None else winner == target
+
+
+def many_rows(seed, n_rows=40, n=60, n_classes=5):
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=(n_rows, n))
+    weights[: n_rows // 3] = np.abs(weights[: n_rows // 3])
+    weights[n_rows // 3 : n_rows // 2] = np.round(weights[n_rows // 3 : n_rows // 2])
+    return weights, rng.integers(0, n_classes, n), n_classes
+
+
+def test_integers_agree_with_doubles():
+    """The interpreted algorithms on integers give the costs of the compiled ones on doubles."""
+    weights, codes, n_classes = many_rows(0)
+    labels = Labels.of(codes, n_classes)
+    offset = np.zeros((weights.shape[0], n_classes))
+    for kind in (_blocks.LOWER, _blocks.UPPER, _blocks.BEST, _blocks.PUBLISHED_LOWER, _blocks.PUBLISHED_UPPER):
+        costs = cost_block(weights, labels, offset, kind)
+        for t in range(weights.shape[0]):
+            row = IntegerRow(weights[t], labels, offset[t])
+            lower, upper, margin = row.costs(kind)
+            assert row.prediction == costs.prediction[t]
+            assert np.array_equal(lower, costs.lower[t])
+            assert np.array_equal(upper, costs.upper[t])
+            assert np.allclose(margin, costs.margin[t], rtol=1e-6, atol=1e-12)
+            assert row.lead == pytest.approx(costs.lead[t], abs=1e-12)
+
+
+def test_compiled_code_agrees_with_its_python_source():
+    weights, codes, n_classes = many_rows(1, n_rows=12)
+    labels = Labels.of(codes, n_classes)
+    offset = np.zeros(n_classes)
+    for row in weights:
+        double, integer = DoubleRow(row, labels, offset), IntegerRow(row, labels, offset)
+        for target in range(n_classes):
+            counts = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
+            compiled, _ = double.run(_blocks.level_cost, target, double.slack, 99, counts[0])
+            interpreted, _ = integer.run(_blocks.level_cost, target, 0, 99, counts[1])
+            assert compiled == interpreted
+            assert counts[0].sum() == counts[1].sum() == (0 if compiled == 99 else compiled)
+
+
+def test_upper_costs_are_real_on_larger_rows():
+    weights, codes, n_classes = many_rows(2)
+    upper = flipcert.flip_costs(weights, codes, n_classes, bound="upper")
+    for target in range(n_classes):
+        witnesses = flipcert.cheapest_flips(weights, codes, n_classes, target=target)
+        for row, cost, witness in zip(weights, upper[:, target], witnesses, strict=True):
+            if witness is None:
+                assert cost == len(codes) + 1
+            else:
+                assert len(witness) == cost
+                assert exact_winner(row, witness.apply(codes), n_classes) == target
+
+
+def test_float32_weights_are_not_rounded_again():
+    weights, codes, n_classes = many_rows(3)
+    single = weights.astype(np.float32)
+    for bound in ("lower", "upper"):
+        assert np.array_equal(
+            flipcert.flip_costs(single, codes, n_classes, bound=bound),
+            flipcert.flip_costs(single.astype(np.float64), codes, n_classes, bound=bound),
+        )
+
+
+def test_unreachable_is_one_more_than_all_labels():
+    # All-zero weights: the first class always wins.
+    assert flipcert.flip_costs(np.zeros((1, 4)), [0, 1, 2, 2], 3).tolist() == [[0, 5, 5]]
+    # One negative weight: the third class beats each rival alone, never both.
+    assert flipcert.flip_costs([[-1.0]], [0], 3, bound="lower").tolist() == [[1, 0, 1]]
+    assert flipcert.flip_costs([[-1.0]], [0], 3, bound="exact").tolist() == [[1, 0, 2]]
+    assert flipcert.cheapest_flips([[-1.0]], [0], 3, target=2) == [None]
+
+
+def test_duplicated_points_in_opposite_classes_tie_exactly():
+    rng = np.random.default_rng(5)
+    half = rng.normal(size=12)
+    weights = np.concatenate([half, half, [0.0]])[None]
+    codes = np.array([1] * 12 + [2] * 12 + [0])
+    costs = flipcert.flip_costs(np.abs(weights), codes, 3, bound="exact")
+    assert costs[0, 1] == 0  # equal scores: the smaller class
+    assert costs[0, 2] == 1
+
+
+def test_single_class_label_space_has_nothing_to_reach():
+    assert flipcert.flip_costs([[1.0, -2.0]], [0, 0], 1, bound="exact").tolist() == [[0]]
+    assert flipcert.cheapest_flips([[1.0]], [0], 1) == [None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weights": [[np.nan, 1.0]]}, "weights must be finite; got nan"),
+        ({"weights": [[np.inf, 1.0]]}, "weights must be finite; got inf"),
+        ({"weights": [1.0, 2.0]}, "weights must have shape"),
+        ({"weights": [[1.0]]}, "weights has 1 columns, but labels has 2"),
+        ({"weights": [["a", "b"]]}, "weights must be numbers"),
+        ({"labels": [0, 3]}, "labels must be at most 1; got 3"),
+        ({"labels": [0, -1]}, "labels must be at least 0; got -1"),
+        ({"labels": [0.5, 1.0]}, "labels must hold whole numbers; got 0.5"),
+        ({"labels": []}, "labels is empty"),
+        ({"n_classes": 0}, "n_classes must be at least 1; got 0"),
+        ({"bound": "tight"}, "bound must be one of 'lower', 'upper', 'exact'; got 'tight'"),
+        ({"method": "fast"}, "method must be one of 'best', 'published'; got 'fast'"),
+        ({"bound": "exact", "method": "published"}, 'bound="exact" needs method="best"'),
+        ({"offset": [[1.0]]}, r"offset must have shape \(n_test, n_classes\) = \(1, 2\); got \(1, 1\)"),
+        ({"offset": [[1.0, np.nan]]}, "offset must be finite; got nan"),
+    ],
+)
+def test_bad_input(arguments, message):
+    good = {"weights": [[1.0, 2.0]], "labels": [0, 1], "n_classes": 2}
+    with pytest.raises(ValueError, match=message):
+        flipcert.flip_costs(**(good | arguments))
+
+
+def test_bad_targets():
+    with pytest.raises(ValueError, match="target must be at most 1; got 2"):
+        flipcert.cheapest_flips([[1.0, 2.0]], [0, 1], 2, target=2)
+    with pytest.raises(ValueError, match="target has 2 entries, but weights has 1 rows"):
+        flipcert.cheapest_flips([[1.0, 2.0]], [0, 1], 2, target=[0, 1])
+
+
+@settings(max_examples=400)
+@given(label_problems("integers") | label_problems("counts"), st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0]))
+def test_what_a_coarse_error_bound_decides_is_right(problem, slack):
+    """Widen the error bound far beyond rounding: comparisons may stay open, but what is decided must not change."""
+    weights, codes, n_classes, offset = problem
+    labels = Labels.of(codes, n_classes)
+    row = DoubleRow(weights, labels, np.zeros(n_classes) if offset is None else offset)
+    assert row.slack == 0
+    first = row.prediction
+    truth = brute_force_costs(weights, codes, n_classes, offset)
+    for coarse in (0.0, slack):
+        row.slack = coarse
+        if row.prediction == -1:
+            continue
+        assert row.prediction == first
+        cost, _, _ = row.run(_blocks.cheapest_rival, first, coarse, labels.unreachable)
+        if cost != -1:
+            assert cost == np.delete(truth, first).min()
+        lower, upper, margin = (np.zeros(n_classes, kind) for kind in (np.int64, np.int64, float))
+        decided = row.run(
+            _blocks.row_costs, first, coarse, labels.unreachable, _blocks.BEST, row.has_negative,
+            lower, upper, margin, *row.records(),
+        )  # fmt: skip
+        if not decided:
+            assert coarse > 0
+            continue
+        assert (lower <= truth).all()
+        assert (upper >= truth).all()
+        if not row.has_negative:
+            assert np.array_equal(lower, truth)
+        assert np.array_equal(lower == 0, np.arange(n_classes) == first)

@@ -1,0 +1,340 @@
+"""Partition ensembles: rules that never see a label, votes, white-box and black-box certificates."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import flipcert
+from flipcert.classifiers import label_linear
+from flipcert.ensemble.partition import assign_partitions
+from flipcert.kernels import RBF
+
+RULES = ["sorted", "hash", "random"]
+
+
+def votes_of(model, X):
+    return np.stack([np.searchsorted(model.classes_, e.predict(X)) for e in model.estimators_], axis=1)
+
+
+# Partition rules
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_fill_every_partition(rule):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    numbers = assign_partitions(X, 7, rule, 0)
+    assert set(numbers) == set(range(7))
+    if rule != "hash":
+        assert np.ptp(np.bincount(numbers)) <= 1
+
+
+@pytest.mark.parametrize("rule", ["sorted", "hash"])
+def test_content_rules_ignore_the_order_of_rows_and_keep_copies_together(rule):
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, size=(300, 4)).astype(float)
+    numbers = assign_partitions(X, 5, rule, 0)
+    order = rng.permutation(300)
+    assert np.array_equal(assign_partitions(X[order], 5, rule, 0), numbers[order])
+    for row in np.unique(X, axis=0):
+        assert np.unique(numbers[(row == X).all(axis=1)]).size == 1
+    assert np.array_equal(assign_partitions(np.where(X == 0, -0.0, X), 5, rule, 0), numbers)
+    assert np.array_equal(assign_partitions(X.astype(np.float32), 5, rule, 0), numbers)
+
+
+def test_sorted_rule_deals_rows_out_in_lexicographic_order():
+    X = np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 1.0], [1.0, -1.0], [0.0, 1.0]])
+    assert assign_partitions(X, 2, "sorted", 0).tolist() == [1, 1, 0, 0, 0]
+
+
+def test_hash_rule_is_the_same_everywhere():
+    X = np.arange(12.0).reshape(6, 2)
+    assert assign_partitions(X, 2, "hash", 0).tolist() == [0, 0, 1, 1, 0, 1]
+    assert np.array_equal(assign_partitions(X, 2, "hash", 0), assign_partitions(X.copy(), 2, "hash", 1))
+
+
+def test_random_rule_follows_its_seed():
+    X = np.zeros((50, 1))
+    assert np.array_equal(assign_partitions(X, 5, "random", 3), assign_partitions(X, 5, "random", 3))
+    assert not np.array_equal(assign_partitions(X, 5, "random", 3), assign_partitions(X, 5, "random", 4))
+
+
+@pytest.mark.parametrize("rule", [*RULES, np.arange(30) % 3])
+def test_partitions_do_not_depend_on_labels(rule, blobs):
+    X, y, _, _ = blobs
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3, partition=rule)
+    try:
+        before = model.fit(X, y).partition_
+    except ValueError:
+        assert isinstance(rule, str)
+        assert rule == "hash"
+        return
+    assert np.array_equal(clone(model).fit(X, y[::-1].copy()).partition_, before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_partitions": 0}, "n_partitions must be a whole number from 1 to the number of rows; got 0"),
+        ({"n_partitions": 31}, "got 31 for 30 samples"),
+        ({"n_partitions": 2.0}, "n_partitions must be a whole number"),
+        ({"partition": "sort"}, "partition must be one of 'sorted', 'hash', 'random'; got 'sort'"),
+        ({"partition": np.zeros(30, int)}, "partition 1 of n_partitions=10 would be empty"),
+        ({"partition": np.arange(30)}, "partition must be at most 9; got 29"),
+        ({"partition": np.arange(20) % 10}, "partition has 20 entries, but X has 30 rows"),
+        ({"partition": np.full(30, 0.5)}, "partition must hold whole numbers"),
+    ],
+)
+def test_bad_partitions(options, message, blobs):
+    X, y, _, _ = blobs
+    with pytest.raises(ValueError, match=message):
+        flipcert.PartitionEnsemble(flipcert.KernelSVM(), **options).fit(X, y)
+
+
+def test_too_many_copies_leave_partitions_empty():
+    X = np.repeat([[0.0], [1.0]], 10, axis=0)
+    with pytest.raises(ValueError, match=r"partition 2 of n_partitions=4 would be empty.*identical rows"):
+        flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=4).fit(X, np.arange(20) % 2)
+
+
+# Certificates
+
+
+def brute_force_change(model, X, y, point, limit):
+    """Fewest flips of y that change the prediction, by refitting on every labelling up to a number of flips."""
+    before = model.predict(point)[0]
+    for count in range(1, limit + 1):
+        for indices in itertools.combinations(range(len(y)), count):
+            for labels in itertools.product(range(3), repeat=count):
+                flipped = y.copy()
+                flipped[list(indices)] = labels
+                if clone(model).fit(X, flipped).predict(point)[0] != before:
+                    return count
+    return None
+
+
+@pytest.mark.parametrize("base", [flipcert.KernelSVM(RBF(0.5)), flipcert.WeightedNeighbors(2)], ids=str)
+def test_radius_equals_refitting_on_every_labelling(base):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(8, 2)), rng.integers(0, 3, 8)
+    model = flipcert.PartitionEnsemble(base, n_partitions=3, classes=[0, 1, 2]).fit(X, y)
+    points = rng.normal(size=(4, 2))
+    certificates = model.certify(points, exact=True)
+    assert certificates.exact.all()
+    for t in range(4):
+        found = brute_force_change(model, X, y, points[t : t + 1], limit=2)
+        radius = certificates.radius[t]
+        assert found == radius + 1 if found is not None else radius >= 2
+
+
+@pytest.mark.parametrize("base", [flipcert.KernelSVM(), flipcert.KernelRidge(), flipcert.WeightedNeighbors(3)], ids=str)
+def test_one_partition_is_the_model_itself(base, blobs):
+    X, y, X_test, _ = blobs
+    alone = clone(base).fit(X, y).certify(X_test)
+    ensemble = flipcert.PartitionEnsemble(base, n_partitions=1).fit(X, y)
+    certificates = ensemble.certify(X_test)
+    assert np.array_equal(certificates.prediction, alone.prediction)
+    assert np.array_equal(certificates.radius, alone.radius)
+    assert np.array_equal(certificates.radius_upper, alone.radius)
+    assert np.array_equal(certificates.blackbox_radius, np.zeros(len(X_test)))
+    for bound in ("lower", "upper", "exact"):
+        assert np.array_equal(ensemble.flip_costs(X_test, bound), clone(base).fit(X, y).flip_costs(X_test, bound))
+
+
+@pytest.mark.parametrize("n_partitions", [2, 5, 9])
+@pytest.mark.parametrize("base", [flipcert.KernelSVM(), flipcert.KernelSVM("rbf"), flipcert.KernelRidge()], ids=str)
+def test_white_box_is_never_below_black_box(base, n_partitions, blobs):
+    X, y, X_test, _ = blobs
+    model = flipcert.PartitionEnsemble(base, n_partitions=n_partitions).fit(X, y)
+    certificates = model.certify(X_test)
+    votes = votes_of(model, X_test)
+    assert np.array_equal(certificates.blackbox_radius, flipcert.blackbox_radius(votes, 3))
+    assert (certificates.radius >= certificates.blackbox_radius).all()
+    assert (certificates.radius <= certificates.radius_upper).all()
+    counts = np.stack([(votes == c).sum(axis=1) for c in range(3)], axis=1)
+    assert np.array_equal(model.decision_function(X_test), counts)
+    assert np.array_equal(model.predict(X_test), counts.argmax(axis=1))
+    lower = [e.flip_costs(X_test, "lower") for e in model.estimators_]
+    costs = np.stack([np.where(c > len(p), 31, c) for c, p in zip(lower, groups(model), strict=True)], axis=1)
+    published = flipcert.ensemble_radius(votes, costs, n_labels=30)
+    assert (certificates.radius >= published).all()
+
+
+def groups(model):
+    return [np.flatnonzero(model.partition_ == i) for i in range(model.n_partitions)]
+
+
+def test_exact_closes_what_bounds_leave_open(digits):
+    X, y, X_test, _ = digits
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=1.0), n_partitions=10).fit(X, y)
+    bounds = model.certify(X_test[:120])
+    still_open = ~bounds.exact
+    assert still_open.any()
+    points = X_test[:120][still_open]
+    closed = model.certify(points, exact=True)
+    assert closed.exact.all()
+    assert (closed.radius >= bounds.radius[still_open]).all()
+    assert (closed.radius <= bounds.radius_upper[still_open]).all()
+    for t, witness in enumerate(model.worst_flips(points, exact=True)):
+        assert len(witness) == closed.radius[t] + 1
+        flipped = clone(model).set_params(classes=range(10)).fit(X, witness.apply(y))
+        assert flipped.predict(points[t : t + 1])[0] != closed.prediction[t]
+
+
+def test_out_of_time_leaves_a_radius_open(digits, monkeypatch):
+    X, y, X_test, _ = digits
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=1.0), n_partitions=10).fit(X, y)
+    bounds = model.certify(X_test[:120])
+
+    def out_of_time(*args):
+        raise flipcert.UnsolvedError
+
+    monkeypatch.setattr(label_linear, "exact_cost", out_of_time)
+    hurried = model.certify(X_test[:120], exact=True)
+    assert np.array_equal(hurried.radius, bounds.radius)
+    assert np.array_equal(hurried.radius_upper, bounds.radius_upper)
+    assert not hurried.exact.all()
+
+
+def test_costs_of_reaching_each_class(blobs):
+    X, y, X_test, _ = blobs
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(), n_partitions=4).fit(X, y)
+    lower, upper, exact = (model.flip_costs(X_test, bound) for bound in ("lower", "upper", "exact"))
+    certificates = model.certify(X_test, exact=True)
+    rows = np.arange(len(X_test))
+    for costs in (lower, upper, exact):
+        assert (costs[rows, certificates.prediction] == 0).all()
+    assert (lower <= exact).all()
+    assert (exact <= upper).all()
+    assert np.array_equal(np.sort(exact, axis=1)[:, 1] - 1, certificates.radius)
+    assert np.array_equal(exact[rows, certificates.target.data] - 1, certificates.radius)
+
+
+def test_partitions_that_lack_classes(blobs):
+    X, y, X_test, _ = blobs
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(), n_partitions=3, partition=y).fit(X, y)
+    certificates = model.certify(X_test, exact=True)
+    assert certificates.exact.all()
+    for t, witness in enumerate(model.worst_flips(X_test, exact=True)):
+        after = clone(model).fit(X, witness.apply(y)).predict(X_test[t : t + 1])[0]
+        assert after != certificates.prediction[t]
+        assert len(witness) == certificates.radius[t] + 1
+
+
+def test_votes_that_no_labelling_can_change():
+    """All-zero inputs: every model always predicts the first class, and the radius is the number of labels."""
+    X, y = np.zeros((6, 2)), np.array([0, 1, 2, 0, 1, 2])
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3, partition=np.arange(6) % 3).fit(X, y)
+    certificates = model.certify(np.ones((2, 2)))
+    assert certificates.radius.tolist() == certificates.radius_upper.tolist() == [6, 6]
+    assert certificates.exact.all()
+    assert certificates.blackbox_radius.tolist() == [1, 1]
+    assert model.worst_flips(np.ones((2, 2))) == [None, None]
+    assert model.flip_costs(np.ones((1, 2))).tolist() == [[0, 7, 7]]
+    assert np.isinf(model.C_max_)
+
+
+def test_one_negative_weight_and_three_classes():
+    """One sample, negatively weighted: class 2 cannot be reached, in an ensemble as alone."""
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM("linear"), n_partitions=2, classes=[0, 1, 2])
+    model.set_params(partition=[0, 1]).fit([[1.0], [1.0]], [0, 0])
+    point = [[-1.0]]
+    assert model.predict(point).tolist() == [1]
+    exact = model.flip_costs(point, bound="exact")
+    assert exact.tolist() == [[1, 0, 3]]
+    certificates = model.certify(point, exact=True)
+    assert certificates.radius.tolist() == [0]
+    assert certificates.target.tolist() == [0]
+
+
+def test_C_is_checked_in_every_partition(blobs):
+    X, y, _, _ = blobs
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM("rbf"), n_partitions=3).fit(X, y)
+    thresholds = [estimator.C_max_ for estimator in model.estimators_]
+    assert model.C_max_ == min(thresholds)
+    model.set_params(estimator__C=min(thresholds)).fit(X, y)
+    worst = int(np.argmin(thresholds))
+    between = (min(thresholds) + sorted(thresholds)[1]) / 2
+    with pytest.raises(ValueError, match=f"partition {worst} could not be fitted: C="):
+        model.set_params(estimator__C=between).fit(X, y)
+
+
+def test_precomputed_kernel(blobs):
+    X, y, X_test, _ = blobs
+    kernel = RBF(gamma=0.5)
+    rule = np.arange(30) % 4
+    direct = flipcert.PartitionEnsemble(flipcert.KernelRidge(kernel), 4, rule).fit(X, y)
+    given = flipcert.PartitionEnsemble(flipcert.KernelRidge("precomputed"), 4, rule).fit(kernel(X), y)
+    assert np.array_equal(given.certify(kernel(X_test, X)).radius, direct.certify(X_test).radius)
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge("precomputed"), 2)
+    assert cross_val_score(model, kernel(X), y, cv=3).shape == (3,)
+    with pytest.raises(ValueError, match="X must be square"):
+        given.fit(X, y)
+
+
+# Any scikit-learn classifier as a base
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        DecisionTreeClassifier(),
+        GaussianNB(),
+        RandomForestClassifier(5),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        make_pipeline(SelectKBest(k=1), flipcert.KernelSVM()),
+    ],
+    ids=lambda base: type(base).__name__,
+)
+def test_black_box_only(base, blobs):
+    X, y, X_test, _ = blobs
+    names = np.array(["x", "y", "z"])
+    model = flipcert.PartitionEnsemble(base, n_partitions=5, partition="random").fit(X, names[y])
+    certificates = model.certify(X_test)
+    assert np.array_equal(certificates.radius, flipcert.blackbox_radius(votes_of(model, X_test), 3))
+    assert np.array_equal(certificates.radius, certificates.blackbox_radius)
+    assert (certificates.radius_upper == 30).all()
+    assert not certificates.exact.any()
+    assert model.worst_flips(X_test) == [None] * len(X_test)
+    assert not hasattr(model, "C_max_")
+    again = clone(model).fit(X, names[y])
+    assert np.array_equal(again.predict(X_test), certificates.prediction)
+
+
+def test_one_class_partitions_vote_unfitted(blobs):
+    X, y, X_test, _ = blobs
+    model = flipcert.PartitionEnsemble(LogisticRegression(), n_partitions=3, partition=y).fit(X, y)
+    assert np.array_equal(votes_of(model, X_test), np.tile([0, 1, 2], (len(X_test), 1)))
+
+
+def test_random_states(blobs):
+    X, y, _, _ = blobs
+    model = flipcert.PartitionEnsemble(DecisionTreeClassifier(), n_partitions=3).fit(X, y)
+    assert [estimator.random_state for estimator in model.estimators_] == [0, 1, 2]
+    nested = make_pipeline(StandardScaler(), RandomForestClassifier(2))
+    model = flipcert.PartitionEnsemble(nested, n_partitions=2).fit(X, y)
+    assert [estimator[-1].random_state for estimator in model.estimators_] == [0, 1]
+    with pytest.raises(ValueError, match="random_state of the base estimator is a RandomState"):
+        flipcert.PartitionEnsemble(DecisionTreeClassifier(random_state=np.random.RandomState(0)), 2).fit(X, y)
+
+
+def test_label_free_pipelines_are_white_box(blobs):
+    X, y, X_test, _ = blobs
+    base = make_pipeline(StandardScaler(), flipcert.KernelSVM())
+    model = flipcert.PartitionEnsemble(base, n_partitions=3, classes=[0, 1, 2]).fit(X, y)
+    certificates = model.certify(X_test)
+    assert (certificates.radius > certificates.blackbox_radius).any()
+    for t, witness in enumerate(model.worst_flips(X_test)):
+        after = clone(model).fit(X, witness.apply(y)).predict(X_test[t : t + 1])[0]
+        assert after != certificates.prediction[t]

@@ -1,0 +1,79 @@
+"""Integer programs and exhaustive search for what the bounds leave open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import flipcert
+from flipcert.flips import search, solver
+from flipcert.flips.labels import Labels
+from flipcert.flips.rows import IntegerRow
+from oracles import brute_force_costs, exact_winner
+from strategies import label_problems
+
+
+@settings(max_examples=120)
+@given(label_problems())
+def test_program_equals_brute_force(problem):
+    """The solver alone, without the quick search before it and without knowing a bound."""
+    weights, codes, n_classes, offset = problem
+    labels = Labels.of(codes, n_classes)
+    row = IntegerRow(weights, labels, np.zeros(n_classes) if offset is None else offset)
+    truth = brute_force_costs(weights, codes, n_classes, offset)
+    for target in range(n_classes):
+        if target == row.prediction:
+            continue
+        bound, attack = solver._Program(row, target).solve(1, labels.unreachable, np.inf)
+        assert bound <= truth[target]
+        if attack is not None:
+            assert exact_winner(weights, attack.apply(codes), n_classes, offset) == target
+            assert len(attack) >= truth[target]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_program_and_search_agree_on_rows_of_both_signs(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n_classes = 4
+    codes = rng.integers(0, n_classes, 24)
+    weights = rng.normal(size=(3, 24))
+    searched = flipcert.flip_costs(weights, codes, n_classes, bound="exact")
+    monkeypatch.setattr(solver, "_FEW_SAMPLES", 0)
+    programmed = flipcert.flip_costs(weights, codes, n_classes, bound="exact")
+    assert np.array_equal(searched, programmed)
+    for target in range(n_classes):
+        for row, cost, witness in zip(
+            weights,
+            programmed[:, target],
+            flipcert.cheapest_flips(weights, codes, n_classes, target=target, bound="exact"),
+            strict=True,
+        ):
+            assert len(witness) == cost
+            assert exact_winner(row, witness.apply(codes), n_classes) == target
+
+
+def test_badly_scaled_rows_go_to_the_search():
+    """Tiny weights decide, far below what a solver in floats can see."""
+    weights = np.array([1e12, -1e12, 3e-9, -2e-9, 1e-9, 1.0])
+    codes = np.array([0, 1, 1, 2, 2, 0])
+    exact = flipcert.flip_costs(weights[None], codes, 3, bound="exact")[0]
+    assert np.array_equal(exact, brute_force_costs(weights, codes, 3))
+
+
+def test_out_of_time_is_an_error_that_says_so():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 6, 300)
+    weights = rng.normal(size=(20, 300)) + 0.5 * (codes == 0)
+    open_rows = (
+        flipcert.flip_costs(weights, codes, 6, bound="lower") < flipcert.flip_costs(weights, codes, 6, bound="upper")
+    ).any(axis=1)
+    assert open_rows.any()
+    with pytest.raises(flipcert.UnsolvedError, match=r"not proven within time_limit=1e-06 s \(it is between"):
+        flipcert.flip_costs(weights[open_rows], codes, 6, bound="exact", time_limit=1e-6)
+
+
+def test_search_gives_up_beyond_its_depth():
+    row = IntegerRow(np.ones(1200), Labels.of(np.zeros(1200, np.int64), 2), np.zeros(2))
+    with pytest.raises(search.OutOfBudget):
+        search.find_attack(row, 1, 601, 700)
