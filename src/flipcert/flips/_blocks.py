@@ -10,116 +10,130 @@ import numpy as np
 from flipcert.engine.jit import compiled
 from flipcert.flips._greedy import drop_needless, greedy_cost
 from flipcert.flips._ladder import (
+    TRUNCATED,
     UNDECIDED,
-    fill_ladder,
+    highest,
     leader,
     rounding_slack,
     runner_up,
-    sum_scores,
     sums_are_exact,
 )
-from flipcert.flips._level import level_cost
-from flipcert.flips._rival import cheapest_rival, dearest_rival, rival_cost, winner_after_pair
+from flipcert.flips._level import level_cost, level_costs
+from flipcert.flips._rival import cheapest_rival, dearest_rival, rival_cost, winner_after
+from flipcert.flips._select import SHORT, fill_ladder, fill_top, line_up, set_floors
 
 LOWER, UPPER, BEST, PUBLISHED_LOWER, PUBLISHED_UPPER = range(5)
 
+# How much farther than the gap between the classes a ladder reaches, try by try; in the end it is the whole row.
+# To change the prediction it has to reach the second class; to reach every class, past all others, much farther.
+_REACH_ANY = (1.25, 4.0, np.inf)
+_REACH_ALL = (10.0, 20.0, np.inf)
+
 
 @compiled
-def score_rows(weights, labels, offset, scores, prediction, decided):
+def score_rows(weights, labels, offset, ladder, scores, prediction, decided):
     """Class scores and predictions of a block."""
+    n_terms = weights.shape[1] + scores.shape[1] + 8
     for t in range(weights.shape[0]):
-        total = sum_scores(weights[t], labels, offset[t], scores[t])
-        prediction[t] = leader(scores[t], rounding_slack(total, labels.size + scores.shape[1] + 8))
+        total, _, _ = line_up(weights[t], labels, offset[t], scores[t], ladder.line)
+        prediction[t] = leader(scores[t], rounding_slack(total, n_terms))
         if prediction[t] == UNDECIDED and sums_are_exact(weights[t], offset[t], total):
             prediction[t] = leader(scores[t], 0.0)
         decided[t] = prediction[t] != UNDECIDED
 
 
 @compiled
-def radius_rows(
-    weights, labels, members, starts, offset, unreachable, prediction, second, cost, target, margin, decided
-):
+def radius_rows(weights, labels, offset, unreachable, ladder, prediction, second, cost, target, margin, decided):
     """Cheapest change of prediction of each row: its cost, the class that then wins, and the margin."""
-    n_classes = starts.size - 1
-    value, group, index, chosen, new_class = _buffers(members.size)
+    n_classes = offset.shape[1]
     scores = np.empty(n_classes)
     for t in range(weights.shape[0]):
-        total = sum_scores(weights[t], labels, offset[t], scores)
-        size = fill_ladder(weights[t], members, starts, value, group, index)
-        slack = rounding_slack(total, labels.size + n_classes + 8)
+        row = weights[t]
+        total, largest, _ = line_up(row, labels, offset[t], scores, ladder.line)
+        slack = rounding_slack(total, row.size + n_classes + 8)
+        guess = highest(scores)
+        second[t] = runner_up(scores, guess) if n_classes > 1 else guess
+        gap = scores[guess] - scores[second[t]]
         decided[t] = False
-        for attempt in range(2):
-            if attempt == 1:
-                if not sums_are_exact(weights[t], offset[t], total):
-                    break
+        longer = 0
+        while longer < len(_REACH_ANY):
+            _build(labels, guess, _REACH_ANY[longer] * gap, largest, ladder)
+            answer = cheapest_change(ladder, scores, slack, unreachable)
+            if answer[0] == TRUNCATED:
+                longer += 1
+            elif answer[0] == UNDECIDED and slack > 0.0 and sums_are_exact(row, offset[t], total):
                 slack = 0.0
-            first = leader(scores, slack)
-            if first == UNDECIDED:
-                continue
-            fewest, rival, room = cheapest_rival(value, group, size, scores, first, slack, unreachable)
-            if fewest == UNDECIDED:
-                continue
-            winner = rival
-            if rival >= 0:
-                winner = winner_after_pair(value, group, size, scores, rival, first, fewest, slack, chosen, new_class)
-                if winner == UNDECIDED:
-                    continue
-            prediction[t] = first
-            second[t] = runner_up(scores, first)
-            cost[t] = fewest
-            target[t] = winner
-            margin[t] = min(room, scores[first] - scores[second[t]]) if n_classes > 1 else np.inf
+            else:
+                break
+        if answer[0] >= 0:
+            cost[t], prediction[t], target[t], margin[t] = answer
             decided[t] = True
-            break
 
 
 @compiled
-def cost_rows(
-    weights, labels, members, starts, offset, unreachable, kind, prediction, lower, upper, lead, margin, decided
-):
+def cheapest_change(ladder, scores, slack, unreachable):
+    """Cost of changing the prediction, the prediction, the class that then wins (-1 for none), and the margin."""
+    first = leader(scores, slack)
+    if first == UNDECIDED:
+        return UNDECIDED, first, -1, 0.0
+    fewest, rival, room = cheapest_rival(ladder, scores, first, slack, unreachable)
+    if fewest < 0:
+        return fewest, first, -1, 0.0
+    winner = rival
+    if rival >= 0:
+        gap = scores[first] - scores[rival]
+        rival_cost(ladder, rival, first, gap, slack, unreachable, fewest, unreachable, True)
+        winner = winner_after(ladder, scores, fewest, slack)
+        if winner == UNDECIDED:
+            return UNDECIDED, first, -1, 0.0
+    lead = scores[first] - scores[runner_up(scores, first)] if scores.size > 1 else np.inf
+    return fewest, first, winner, min(room, lead)
+
+
+@compiled
+def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lower, upper, lead, margin, decided):
     """Flip costs of each row to every class, as bounds of the given kind.
 
     BEST fills both: equal and exact for rows without negative movable weights, the best bounds otherwise.
     ``lead`` is the distance to the second class, ``margin`` what decides each lower cost.
     """
-    n_classes = starts.size - 1
-    buffers = _buffers(members.size)
-    value, group, index, chosen, new_class = buffers
+    n_classes = offset.shape[1]
     scores = np.empty(n_classes)
     for t in range(weights.shape[0]):
-        total = sum_scores(weights[t], labels, offset[t], scores)
-        size = fill_ladder(weights[t], members, starts, value, group, index)
-        slack = rounding_slack(total, labels.size + n_classes + 8)
-        negative = False
-        for position in range(size):
-            negative |= group[position] & 1 == 1
+        row = weights[t]
+        total, largest, negative = line_up(row, labels, offset[t], scores, ladder.line)
+        slack = rounding_slack(total, row.size + n_classes + 8)
+        guess = highest(scores)
+        gap = scores[guess] - scores.min()
         decided[t] = False
-        for attempt in range(2):
-            if attempt == 1:
-                if not sums_are_exact(weights[t], offset[t], total):
-                    break
+        longer = 0
+        while longer < len(_REACH_ALL):
+            _build(labels, guess, _REACH_ALL[longer] * gap, largest, ladder)
+            prediction[t] = leader(scores, slack)
+            state = UNDECIDED
+            if prediction[t] != UNDECIDED:
+                state = row_costs(
+                    ladder, scores, prediction[t], slack, unreachable, kind, negative, lower[t], upper[t], margin[t]
+                )
+            if state == TRUNCATED:
+                longer += 1
+            elif state == UNDECIDED and slack > 0.0 and sums_are_exact(row, offset[t], total):
                 slack = 0.0
-            first = leader(scores, slack)
-            if first == UNDECIDED:
-                continue
-            prediction[t] = first
-            lead[t] = scores[first] - scores[runner_up(scores, first)] if n_classes > 1 else np.inf
-            if row_costs(
-                value, group, size, scores, first, slack, unreachable, kind, negative,
-                lower[t], upper[t], margin[t], chosen, new_class,
-            ):  # fmt: skip
-                decided[t] = True
+            else:
+                decided[t] = state == 0
                 break
+        lead[t] = scores[guess] - scores[runner_up(scores, guess)] if n_classes > 1 else np.inf
 
 
 @compiled
-def row_costs(
-    value, group, size, scores, first, slack, unreachable, kind, negative, lower, upper, margin, chosen, new_class
-):
-    """Fill the costs of one row; False if some comparison could not be decided."""
-    n_classes = scores.size
-    counts = np.empty(n_classes, np.int64)
-    for c in range(n_classes):
+def row_costs(ladder, scores, first, slack, unreachable, kind, negative, lower, upper, margin):
+    """Fill the costs of one row; 0 if that worked, else UNDECIDED or TRUNCATED."""
+    if not negative and (kind == UPPER or kind == BEST):
+        state = level_costs(ladder, scores, first, slack, unreachable, upper, margin)
+        for c in range(scores.size):
+            lower[c] = upper[c]
+        return state
+    for c in range(scores.size):
         lower[c] = 0
         upper[c] = 0
         margin[c] = np.inf
@@ -127,52 +141,44 @@ def row_costs(
             continue
         if kind == PUBLISHED_LOWER:
             gap = scores[first] - scores[c]
-            lower[c], margin[c] = rival_cost(value, group, size, c, first, gap, slack, unreachable, 1)
-        elif kind == LOWER or (kind == BEST and negative):
-            lower[c], margin[c] = dearest_rival(value, group, size, scores, c, first, slack, unreachable)
-        if lower[c] == UNDECIDED:
-            return False
+            lower[c], margin[c] = rival_cost(ladder, c, first, gap, slack, unreachable, 1, unreachable, False)
+        elif kind == LOWER or kind == BEST:
+            lower[c], margin[c] = dearest_rival(ladder, scores, c, first, slack, unreachable)
+        if lower[c] < 0:
+            return lower[c]
         if kind == PUBLISHED_UPPER:
-            upper[c], doubt = greedy_cost(value, group, size, scores, c, True, slack, unreachable, chosen, new_class)
-            if doubt < upper[c]:
-                return False
+            upper[c], doubt = greedy_cost(ladder, scores, c, True, slack, unreachable, unreachable)
+            if 0 <= doubt < upper[c]:
+                return UNDECIDED
         elif kind == UPPER or kind == BEST:
-            upper[c], room = level_cost(value, group, size, scores, c, slack, unreachable, counts)
-            if upper[c] != UNDECIDED and negative:
-                upper[c], _ = best_attack(
-                    value, group, size, scores, c, slack, unreachable, upper[c], chosen, new_class
-                )
-            elif kind == BEST:
-                lower[c] = upper[c]
-                margin[c] = room
-        if upper[c] == UNDECIDED:
-            return False
-    if negative and (kind == UPPER or kind == BEST):
+            upper[c], _ = level_cost(ladder, scores, c, slack, unreachable, 1, False)
+            if upper[c] >= 0:
+                upper[c], _ = best_attack(ladder, scores, c, slack, unreachable, upper[c])
+        if upper[c] < 0:
+            return upper[c]
+    if kind == UPPER or kind == BEST:
         # The cheapest change of prediction is known exactly; it belongs to whichever class it makes win.
-        fewest, rival, room = cheapest_rival(value, group, size, scores, first, slack, unreachable)
-        if fewest == UNDECIDED:
-            return False
-        if rival >= 0:
-            winner = winner_after_pair(value, group, size, scores, rival, first, fewest, slack, chosen, new_class)
-            if winner == UNDECIDED:
-                return False
+        fewest, _, winner, _ = cheapest_change(ladder, scores, slack, unreachable)
+        if fewest < 0:
+            return fewest
+        if winner >= 0:
             upper[winner] = fewest
-    return True
+    return 0
 
 
 BY_LEVEL, GREEDY, CAPPED_GREEDY, NO_ATTACK = range(4)
 
 
 @compiled
-def best_attack(value, group, size, scores, target, slack, unreachable, by_level, chosen, new_class):
+def best_attack(ladder, scores, target, slack, unreachable, by_level):
     """Best of the level attack (cost given) and the two greedy ones: its cost and which one it is."""
     best = by_level
     which = BY_LEVEL if by_level < unreachable else NO_ATTACK
     doubt = unreachable
     for attack in (GREEDY, CAPPED_GREEDY):
-        cost, unsure = attack_greedily(
-            value, group, size, scores, target, attack, slack, unreachable, chosen, new_class
-        )
+        cost, unsure = attack_greedily(ladder, scores, target, attack, slack, unreachable)
+        if cost == TRUNCATED:
+            return TRUNCATED, NO_ATTACK
         doubt = min(doubt, unsure)
         if cost < best:
             best = cost
@@ -182,23 +188,20 @@ def best_attack(value, group, size, scores, target, slack, unreachable, by_level
 
 
 @compiled
-def attack_greedily(value, group, size, scores, target, attack, slack, unreachable, chosen, new_class):
+def attack_greedily(ladder, scores, target, attack, slack, unreachable):
     """Run one of the greedy attacks and take back what it does not need: the cost, and a doubt about it."""
-    cost, doubt = greedy_cost(
-        value, group, size, scores, target, attack == CAPPED_GREEDY, slack, unreachable, chosen, new_class
-    )
-    if cost < unreachable:
-        cost, unsure = drop_needless(value, group, scores, target, slack, cost, chosen, new_class)
+    cost, doubt = greedy_cost(ladder, scores, target, attack == CAPPED_GREEDY, slack, unreachable, unreachable)
+    if 0 <= cost < unreachable:
+        cost, unsure = drop_needless(ladder, scores, target, slack, cost)
         doubt = min(doubt, unsure)
     return cost, doubt
 
 
 @compiled
-def _buffers(size):
-    return (
-        np.empty(size),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-    )
+def _build(labels, first, reach, largest, ladder):
+    """Build the ladder of the row that is lined up, so that it reaches as far as asked."""
+    if ladder.line.size <= SHORT and reach < np.inf:
+        fill_top(ladder.line, labels, ladder)
+    else:
+        set_floors(ladder.line, labels.starts, first, reach, largest, ladder.floor, ladder.bins)
+        fill_ladder(ladder.line, labels, ladder)

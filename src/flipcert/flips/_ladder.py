@@ -1,8 +1,9 @@
-"""One row of weights, made ready for the compiled algorithms.
+"""One row of weights, made ready for the compiled algorithms, and the comparisons they make.
 
-A *ladder* holds the weights that an attacker can move, largest magnitude first: ``value[i] = |w|``,
-``group[i] = 2 * class + (w < 0)`` and ``index[i]``, the training sample. Every algorithm in this package walks a
-ladder from the top, because the largest weights always go first.
+A *ladder* holds weights that an attacker can move, largest magnitude first. Every algorithm in this package walks a
+ladder from the top, because the largest weights always go first; few get far, so the ladder of a long row is cut off
+(see ``flipcert.flips._select``). An algorithm that would have to look below the cut answers ``TRUNCATED`` and is run
+again on a longer ladder.
 
 The algorithms compare sums of weights. ``slack`` bounds the rounding error of every such sum rigorously, so a
 comparison whose two sides differ by more than ``slack`` is proven; one that does not is ``UNDECIDED`` and left to
@@ -15,54 +16,95 @@ same source on Python integers. So they may only add, subtract, double and compa
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flipcert.engine.jit import compiled
 
 UNDECIDED = -1
+TRUNCATED = -2
 UNIT_ROUNDOFF = 2.0**-53
 # A double holds every integer multiple of a power of two up to this many multiples.
 EXACT_MULTIPLES = 2.0**53
 # The largest total for which four times it still is a finite double.
 LARGEST_TOTAL = 2.0**1020
+MOST_BUCKETS = 8192
+N_BINS = 256
 
 
-@compiled
-def fill_ladder(row, members, starts, value, group, index):
-    """Write the non-zero movable weights of ``row`` to the ladder and return how many there are.
+class Ladder(NamedTuple):
+    """Weights of a row in order, and room to work in.
 
-    ``members`` lists the movable samples class by class; class ``c`` owns ``members[starts[c]:starts[c + 1]]``.
+    Rung i is a movable weight w of class c: ``value[i] = |w|``, ``group[i] = 2 * c + (w < 0)``, ``index[i]`` the
+    training sample. ``place[start[g]:start[g + 1]]`` are the rungs of group g, largest first, ``rank[i]`` is a rung's
+    place among them, and ``start[-1]`` the number of rungs. Weights of group g that are not on the ladder are at most
+    ``floor[g]``; zero says that none is missing.
     """
-    size = 0
-    for c in range(starts.size - 1):
-        for position in range(starts[c], starts[c + 1]):
-            weight = np.float64(row[members[position]])
-            if weight != 0.0:
-                value[size] = abs(weight)
-                group[size] = 2 * c + (1 if weight < 0.0 else 0)
-                index[size] = members[position]
-                size += 1
-    # Stable, so that equal weights keep the order of their classes and samples.
-    order = np.argsort(-value[:size], kind="mergesort")
-    value[:size] = value[:size][order]
-    group[:size] = group[:size][order]
-    index[:size] = index[:size][order]
-    return size
+
+    value: Any
+    group: Any
+    index: Any
+    place: Any
+    start: Any
+    rank: Any
+    floor: Any
+    # working space, one entry a class: counts and scores
+    taken: Any
+    kept: Any
+    least: Any
+    most: Any
+    current: Any
+    gains: Any
+    # working space, one entry a rung: the flips of an attack, and rungs before they are sorted
+    chosen: Any
+    new_class: Any
+    spare: Any
+    # working space: the row class by class, counts of buckets, a histogram
+    line: Any
+    buckets: Any
+    bins: Any
+
+
+def new_ladder(size: int, n_classes: int, numbers: Any = np.float64) -> Ladder:
+    """Room for a ladder of at most ``size`` rungs."""
+    return Ladder(
+        value=np.zeros(size, numbers),
+        group=np.zeros(size, np.int64),
+        index=np.zeros(size, np.int64),
+        place=np.zeros(size, np.int64),
+        start=np.zeros(2 * n_classes + 1, np.int64),
+        rank=np.zeros(size, np.int64),
+        floor=np.zeros(2 * n_classes, numbers),
+        taken=np.zeros(n_classes, np.int64),
+        kept=np.zeros(n_classes, np.int64),
+        least=np.zeros(n_classes, np.int64),
+        most=np.zeros(n_classes, np.int64),
+        current=np.zeros(n_classes, numbers),
+        gains=np.zeros(n_classes, numbers),
+        chosen=np.zeros(size, np.int64),
+        new_class=np.zeros(size, np.int64),
+        spare=np.zeros(size, numbers),
+        line=np.zeros(size, numbers),
+        buckets=np.zeros(MOST_BUCKETS + 1, np.int64),
+        bins=np.zeros(N_BINS),
+    )
 
 
 @compiled
-def sum_scores(row, labels, offset, scores):
-    """Add up the class scores; return the sum of all magnitudes that went into them."""
-    total = 0.0
-    for c in range(scores.size):
-        scores[c] = offset[c]
-        total += abs(offset[c])
-    for i in range(labels.size):
-        weight = np.float64(row[i])
-        scores[labels[i]] += weight
-        total += abs(weight)
-    return total
+def index_groups(ladder, size):
+    """Fill ``place``, ``start`` and ``rank`` from the groups of the first ``size`` rungs."""
+    group, place, start, rank = ladder.group, ladder.place, ladder.start, ladder.rank
+    n_groups = start.size - 1
+    for g in range(n_groups + 1):
+        start[g] = 0
+    for position in range(size):
+        rank[position] = start[group[position] + 1]
+        start[group[position] + 1] += 1
+    for g in range(n_groups):
+        start[g + 1] += start[g]
+    for position in range(size):
+        place[start[group[position]] + rank[position]] = position
 
 
 @compiled
@@ -120,16 +162,6 @@ def beats(difference, wins_ties, slack):
 
 
 @compiled
-def leader(scores, slack):
-    """Return the class with the highest score, ties to the smaller index, or UNDECIDED."""
-    best = 0
-    for c in range(1, scores.size):
-        if scores[c] > scores[best]:
-            best = c
-    return best if is_ahead(scores, best, slack) == 1 else UNDECIDED
-
-
-@compiled
 def is_ahead(scores, c, slack):
     """1 if class ``c`` beats every other class, 0 if some class beats it, else UNDECIDED."""
     answer = 1
@@ -144,8 +176,25 @@ def is_ahead(scores, c, slack):
 
 
 @compiled
+def highest(scores):
+    """The class with the highest score as it stands, ties to the smaller index."""
+    best = 0
+    for c in range(1, scores.size):
+        if scores[c] > scores[best]:
+            best = c
+    return best
+
+
+@compiled
+def leader(scores, slack):
+    """The class with the highest score, ties to the smaller index, or UNDECIDED."""
+    best = highest(scores)
+    return best if is_ahead(scores, best, slack) == 1 else UNDECIDED
+
+
+@compiled
 def runner_up(scores, first):
-    """Return the class with the second highest score; a tie here is never a claim, so rounding may decide it."""
+    """The class with the second highest score; a tie here is never a claim, so rounding may decide it."""
     second = -1
     for c in range(scores.size):
         if c != first and (second < 0 or scores[c] > scores[second]):

@@ -1,115 +1,119 @@
-"""Rival costs: the fewest flips that lift one class above one other (DESIGN: ``O2(c, q)``). Compiled."""
+"""Rival costs: the fewest flips that lift one class above one other. Compiled."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from flipcert.engine.jit import compiled
-from flipcert.flips._ladder import UNDECIDED, beats, leader
+from flipcert.flips._ladder import TRUNCATED, UNDECIDED, beats, leader, runner_up
 
 
 @compiled
-def rival_cost(value, group, size, target, rival, gap, slack, unreachable, at_least):
+def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most, record):
     """Fewest flips after which ``target`` beats ``rival``, given ``gap = score[rival] - score[target]``.
 
-    A weight that counts for the rival (or against the target) closes twice its size, one of a third class its size,
-    so two walkers merge the two kinds. Whoever only cares about costs from ``at_least`` on says so, and closer calls
-    below need not be decided. Returns the cost and the margin: by how much the deciding sums clear the gap.
+    A weight that counts for the rival (or against the target) closes twice its size, one of a third class its size;
+    three walkers merge the rival's, the target's and the others'. Whoever only cares about costs from ``at_least`` to
+    ``at_most`` says so: closer calls below need not be decided, and ``at_most`` stands for anything from there on.
+    Flips are recorded on the ladder on demand. Returns the cost and the margin: by how much the deciding sums clear
+    the gap.
     """
+    value, group, place, start = ladder.value, ladder.group, ladder.place, ladder.start
+    size = start[-1]
+    rivals, rivals_end = start[2 * rival], start[2 * rival + 1]
+    owns, owns_end = start[2 * target + 1], start[2 * target + 2]
+    other = 0
+    other_floor = 0 * gap
+    for g in range(start.size - 1):
+        if g >> 1 != rival and g >> 1 != target:
+            other_floor = max(other_floor, ladder.floor[g])
     total = gap - gap  # zero, in the arithmetic of the row
     cost = 0
-    double = 0  # next weight that closes the gap twice
-    single = 0  # next weight of a third class
     short = np.inf
     while True:
         if cost >= at_least:
+            if cost == at_most:
+                return at_most, short
             wins = beats(total - gap, target < rival, slack)
             if wins == UNDECIDED:
                 return UNDECIDED, 0.0
             if wins == 1:
                 return cost, min(short, total - gap)
             short = gap - total
-        while double < size and group[double] != 2 * rival and group[double] != 2 * target + 1:
-            double += 1
-        while single < size and (group[single] >> 1 == rival or group[single] >> 1 == target):
-            single += 1
-        twice = 2 * value[double] if double < size else 0
-        once = value[single] if single < size else 0
-        if twice == 0 and once == 0:
+        while other < size and (group[other] >> 1 == rival or group[other] >> 1 == target):
+            other += 1
+        best = 0 * gap
+        missing = other_floor  # what weights below the cut could close at most
+        if rivals < rivals_end:
+            best = 2 * value[place[rivals]]
+        else:
+            missing = max(missing, 2 * ladder.floor[2 * rival])
+        choice = 0
+        if owns < owns_end:
+            if 2 * value[place[owns]] > best:
+                best = 2 * value[place[owns]]
+                choice = 1
+        else:
+            missing = max(missing, 2 * ladder.floor[2 * target + 1])
+        if other < size and value[other] > best:
+            best = value[other]
+            choice = 2
+        if best < missing:
+            return TRUNCATED, 0.0
+        if best == 0:
             if cost >= at_least:
                 return unreachable, short
             cost = at_least  # nothing more to flip: the sum is what it will be
             continue
-        if twice >= once:
-            total += twice
-            double += 1
-        else:
-            total += once
-            single += 1
+        if record:
+            position = place[rivals] if choice == 0 else place[owns] if choice == 1 else other
+            ladder.chosen[cost] = position
+            ladder.new_class[cost] = rival if group[position] & 1 else target
+        rivals += choice == 0
+        owns += choice == 1
+        other += choice == 2
+        total += best
         cost += 1
 
 
 @compiled
-def flip_for_pair(value, group, size, target, rival, count, scores, chosen, new_class):
-    """Apply the ``count`` flips of a rival cost to ``scores``; record ladder positions and new classes."""
-    double = 0
-    single = 0
-    for step in range(count):
-        while double < size and group[double] != 2 * rival and group[double] != 2 * target + 1:
-            double += 1
-        while single < size and (group[single] >> 1 == rival or group[single] >> 1 == target):
-            single += 1
-        twice = 2 * value[double] if double < size else 0
-        once = value[single] if single < size else 0
-        if twice >= once:
-            position = double
-            double += 1
-        else:
-            position = single
-            single += 1
-        negative = group[position] & 1
-        weight = -value[position] if negative else value[position]
-        to = rival if negative else target
-        scores[group[position] >> 1] -= weight
-        scores[to] += weight
-        chosen[step] = position
-        new_class[step] = to
-
-
-@compiled
-def cheapest_rival(value, group, size, scores, first, slack, unreachable):
+def cheapest_rival(ladder, scores, first, slack, unreachable):
     """Cheapest ``rival_cost(c, first)``: the exact number of flips that change the prediction.
 
-    Returns the cost, the class ``c`` (the smallest of several) and the margin, or UNDECIDED.
+    Returns the cost, a class ``c`` of that cost and the margin; UNDECIDED or TRUNCATED as the cost.
     """
     best = unreachable
     best_class = -1
     margin = np.inf
-    for c in range(scores.size):
-        if c == first:
+    # The second class is mostly the cheapest; the others then only have to be followed that far.
+    second = runner_up(scores, first)
+    for turn in range(-1, scores.size):
+        c = second if turn < 0 else turn
+        if c < 0 or c == first or (turn >= 0 and c == second):
             continue
-        cost, room = rival_cost(value, group, size, c, first, scores[first] - scores[c], slack, unreachable, 1)
-        if cost == UNDECIDED:
-            return UNDECIDED, -1, 0.0
+        gap = scores[first] - scores[c]
+        cost, room = rival_cost(ladder, c, first, gap, slack, unreachable, 1, best, False)
+        if cost < 0:
+            return cost, -1, 0.0
         if cost < best:
             best = cost
             best_class = c
             margin = room
-        elif cost == best:
+        else:
             margin = min(margin, room)
     return best, best_class, margin
 
 
 @compiled
-def dearest_rival(value, group, size, scores, target, first, slack, unreachable):
+def dearest_rival(ladder, scores, target, first, slack, unreachable):
     """Largest ``rival_cost(target, q)`` over all rivals: a lower bound on the cost of reaching ``target``."""
     gap = scores[first] - scores[target]
-    worst, margin = rival_cost(value, group, size, target, first, gap, slack, unreachable, 1)
+    worst, margin = rival_cost(ladder, target, first, gap, slack, unreachable, 1, unreachable, False)
     for q in range(scores.size):
-        if q == target or q == first or worst == UNDECIDED or worst == unreachable:
+        if q == target or q == first or worst < 0 or worst == unreachable:
             continue
         gap = scores[q] - scores[target]
-        cost, room = rival_cost(value, group, size, target, q, gap, slack, unreachable, worst)
+        cost, room = rival_cost(ladder, target, q, gap, slack, unreachable, worst, unreachable, False)
         if cost == worst:
             margin = min(margin, room)
         else:
@@ -119,8 +123,21 @@ def dearest_rival(value, group, size, scores, target, first, slack, unreachable)
 
 
 @compiled
-def winner_after_pair(value, group, size, scores, target, rival, count, slack, chosen, new_class):
-    """Which class wins once the flips of ``rival_cost(target, rival)`` are made, or UNDECIDED."""
-    after = scores.copy()
-    flip_for_pair(value, group, size, target, rival, count, after, chosen, new_class)
+def winner_after(ladder, scores, count, slack):
+    """Which class wins once the first ``count`` recorded flips are made, or UNDECIDED."""
+    after = ladder.current
+    for c in range(scores.size):
+        after[c] = scores[c]
+    for step in range(count):
+        move(ladder, after, step, 1)
     return leader(after, slack)
+
+
+@compiled
+def move(ladder, scores, step, direction):
+    """Make (1) or take back (-1) a recorded flip."""
+    position = ladder.chosen[step]
+    negative = ladder.group[position] & 1
+    weight = -ladder.value[position] if negative else ladder.value[position]
+    scores[ladder.group[position] >> 1] -= direction * weight
+    scores[ladder.new_class[step]] += direction * weight

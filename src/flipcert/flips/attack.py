@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.exceptions import CertificateError
-from flipcert.flips._blocks import BY_LEVEL, NO_ATTACK, attack_greedily, best_attack
+from flipcert.flips._blocks import BY_LEVEL, NO_ATTACK, attack_greedily, best_attack, cheapest_change
 from flipcert.flips._ladder import UNDECIDED
 from flipcert.flips._level import level_cost
-from flipcert.flips._rival import cheapest_rival, dearest_rival, flip_for_pair, winner_after_pair
+from flipcert.flips._rival import dearest_rival
 from flipcert.flips.labels import Labels, check_labels
 from flipcert.flips.rows import DoubleRow, IntegerRow, Row
 from flipcert.flips.solver import cheapest_attack
@@ -80,15 +80,12 @@ def change_prediction(weights: NDArray[Any], labels: Labels, offset: NDArray[np.
     """Fewest flips that change the prediction of one row; None if nothing does."""
     for make_row in (DoubleRow, IntegerRow):
         row = make_row(weights, labels, offset)
-        first = row.prediction
-        if first == UNDECIDED:
-            continue
-        cost, rival, _ = row.run(cheapest_rival, first, row.slack, labels.unreachable)
+        cost, first, winner, _ = row.run(cheapest_change, row.slack, labels.unreachable)
         if cost == UNDECIDED:
             continue
-        if rival < 0:
+        if winner < 0:
             return None
-        witness = _pair_witness(row, rival, first, cost)
+        witness = row.recorded(cost)
         if IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes)) == first:
             raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
         return witness
@@ -104,7 +101,7 @@ def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float6
             continue
         if first == target:
             return Witness.of([])
-        decided, witness = _best_witness(row, target, first)
+        decided, witness = _best_witness(row, target)
         if not decided:
             continue
         if witness is not None:
@@ -135,48 +132,26 @@ def improve_witness(
     return known if better is None else better
 
 
-def _best_witness(row: Row, target: int, first: int) -> tuple[bool, Witness | None]:
+def _best_witness(row: Row, target: int) -> tuple[bool, Witness | None]:
     """Decide between the attacks just as the flip costs do; (False, None) where rounding leaves it open."""
     unreachable = row.labels.unreachable
-    counts = np.empty(row.labels.n_classes, np.int64)
-    by_level, _ = row.run(level_cost, target, row.slack, unreachable, counts)
+    by_level, _ = row.run(level_cost, target, row.slack, unreachable, 1, True)
     if by_level == UNDECIDED:
         return False, None
     if not row.has_negative:
-        return True, _level_witness(row, target, counts) if by_level < unreachable else None
-
-    fewest, rival, _ = row.run(cheapest_rival, first, row.slack, unreachable)
+        return True, row.recorded(by_level) if by_level < unreachable else None
+    fewest, _, winner, _ = row.run(cheapest_change, row.slack, unreachable)
     if fewest == UNDECIDED:
         return False, None
-    if rival >= 0:
-        winner = row.run(winner_after_pair, rival, first, fewest, row.slack, *row.records())
-        if winner == UNDECIDED:
-            return False, None
-        if winner == target:
-            return True, _pair_witness(row, rival, first, fewest)
-    chosen, new_class = row.records()
-    cost, which = row.run(best_attack, target, row.slack, unreachable, by_level, chosen, new_class)
+    if winner == target:
+        return True, row.recorded(fewest)
+    cost, which = row.run(best_attack, target, row.slack, unreachable, by_level)
     if cost == UNDECIDED:
         return False, None
     if which == NO_ATTACK:
         return True, None
     if which == BY_LEVEL:
-        return True, _level_witness(row, target, counts)
-    cost, _ = row.run(attack_greedily, target, which, row.slack, unreachable, chosen, new_class)
-    order = np.sort(chosen[:cost])  # ladder positions: largest weight first
-    to = dict(zip(chosen[:cost].tolist(), new_class[:cost].tolist(), strict=True))
-    return True, Witness(row.index[order], np.array([to[position] for position in order.tolist()], np.int64))
-
-
-def _pair_witness(row: Row, rival: int, first: int, cost: int) -> Witness:
-    """The flips of ``rival_cost(rival, first)``."""
-    chosen, new_class = row.records()
-    row.call(flip_for_pair, row.value, row.group, row.size, rival, first, cost, row.scores.copy(), chosen, new_class)
-    return Witness(row.index[chosen[:cost]], new_class[:cost].copy())
-
-
-def _level_witness(row: Row, target: int, counts: NDArray[np.int64]) -> Witness:
-    """The largest positive weights of each class, ``counts[q]`` of class q, all to the target."""
-    positions = [np.flatnonzero(row.group == 2 * q)[: counts[q]] for q in range(counts.size) if q != target]
-    order = np.sort(np.concatenate(positions))
-    return Witness(row.index[order], np.full(order.size, target, np.int64))
+        row.run(level_cost, target, row.slack, unreachable, 1, True)
+    else:
+        row.run(attack_greedily, target, which, row.slack, unreachable)
+    return True, row.recorded(cost)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.flips import _blocks
+from flipcert.flips._ladder import new_ladder
 from flipcert.flips.labels import Labels, check_labels
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
@@ -115,7 +116,7 @@ def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64
     )
     decided = np.zeros(shape[0], np.bool_)
     _blocks.cost_rows(
-        weights, labels.codes, labels.members, labels.starts, offset, labels.unreachable, kind,
+        weights, labels.grouped, offset, labels.unreachable, kind, new_ladder(labels.n_movable, labels.n_classes),
         costs.prediction, costs.lower, costs.upper, costs.lead, costs.margin, decided,
     )  # fmt: skip
     for t in np.flatnonzero(~decided):
@@ -143,7 +144,7 @@ def radius_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float
     radii = Radii(prediction, runner_up, cost, target, margin=np.zeros(n_rows))
     decided = np.zeros(n_rows, np.bool_)
     _blocks.radius_rows(
-        weights, labels.codes, labels.members, labels.starts, offset, labels.unreachable,
+        weights, labels.grouped, offset, labels.unreachable, new_ladder(labels.n_movable, labels.n_classes),
         radii.prediction, radii.runner_up, radii.cost, radii.target, radii.margin, decided,
     )  # fmt: skip
     for t in np.flatnonzero(~decided):
@@ -161,7 +162,8 @@ def score_block(
     scores = np.zeros((n_rows, labels.n_classes))
     prediction = np.zeros(n_rows, np.int64)
     decided = np.zeros(n_rows, np.bool_)
-    _blocks.score_rows(weights, labels.codes, offset, scores, prediction, decided)
+    ladder = new_ladder(labels.n_movable, labels.n_classes)
+    _blocks.score_rows(weights, labels.grouped, offset, ladder, scores, prediction, decided)
     for t in np.flatnonzero(~decided):
         prediction[t] = IntegerRow(weights[t], labels, offset[t]).prediction
     return scores, prediction

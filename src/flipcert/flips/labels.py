@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.validation import check_integers
+
+
+class Grouped(NamedTuple):
+    """Samples grouped by class, for compiled code: class ``c`` owns ``members[starts[c]:starts[c + 1]]``.
+
+    ``fixed`` are the samples whose label cannot be flipped, grouped in the same way.
+    """
+
+    members: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    fixed: NDArray[np.int64]
+    fixed_starts: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -18,16 +31,14 @@ class Labels:
     ----------
     codes : ndarray of shape (n,)
         The class index of each training sample.
-    members, starts : ndarray
-        The samples whose label can be flipped, grouped by class: class ``c`` owns
-        ``members[starts[c]:starts[c + 1]]``.
+    grouped : Grouped
+        The same, class by class, apart by whether the label can be flipped.
     n_labels : int
         Number of all training labels, also outside of this model; one more is the cost of what no labelling reaches.
     """
 
     codes: NDArray[np.int64]
-    members: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    grouped: Grouped
     n_labels: int
 
     @classmethod
@@ -38,26 +49,38 @@ class Labels:
         trusted: NDArray[np.bool_] | None = None,
         n_labels: int | None = None,
     ) -> Labels:
-        """Group the labels that are not trusted by class."""
-        movable = np.arange(codes.size) if trusted is None else np.flatnonzero(~trusted)
-        members = movable[np.argsort(codes[movable], kind="stable")]
-        starts = np.searchsorted(codes[members], np.arange(n_classes + 1))
+        """Group the labels by class."""
+        fixed = np.zeros(codes.size, np.bool_) if trusted is None else trusted
+        codes = np.ascontiguousarray(codes, np.int64)
         return cls(
-            codes=np.ascontiguousarray(codes, np.int64),
-            members=np.ascontiguousarray(members, np.int64),
-            starts=np.ascontiguousarray(starts, np.int64),
+            codes=codes,
+            grouped=Grouped(*_by_class(codes, ~fixed, n_classes), *_by_class(codes, fixed, n_classes)),
             n_labels=codes.size if n_labels is None else n_labels,
         )
 
     @property
     def n_classes(self) -> int:
         """Size K of the label space."""
-        return self.starts.size - 1
+        return self.grouped.starts.size - 1
+
+    @property
+    def n_movable(self) -> int:
+        """Number of labels that can be flipped."""
+        return self.grouped.members.size
 
     @property
     def unreachable(self) -> int:
         """The cost that stands for 'no labelling does it'."""
         return self.n_labels + 1
+
+
+def _by_class(
+    codes: NDArray[np.int64], which: NDArray[np.bool_], n_classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The chosen samples in the order of their classes, and where each class starts."""
+    samples = np.flatnonzero(which)
+    samples = samples[np.argsort(codes[samples], kind="stable")]
+    return samples, np.searchsorted(codes[samples], np.arange(n_classes + 1))
 
 
 def check_labels(labels: ArrayLike, n_classes: int) -> Labels:

@@ -17,10 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.rounding import quantum
-from flipcert.flips._blocks import row_costs
-from flipcert.flips._ladder import fill_ladder, leader, rounding_slack, runner_up, sum_scores, sums_are_exact
-from flipcert.flips._rival import cheapest_rival, winner_after_pair
+from flipcert.flips._blocks import cheapest_change, row_costs
+from flipcert.flips._ladder import (
+    Ladder,
+    index_groups,
+    leader,
+    new_ladder,
+    rounding_slack,
+    runner_up,
+    sums_are_exact,
+)
+from flipcert.flips._select import fill_ladder, line_up
 from flipcert.flips.labels import Labels
+from flipcert.flips.witness import Witness
 
 
 @cache
@@ -50,32 +59,25 @@ def as_integers(numbers: NDArray[np.float64]) -> tuple[list[int], int]:
 
 
 class Row:
-    """A row of weights with its ladder (see ``flipcert.flips._ladder``), ready to run the compiled algorithms on."""
+    """A row of weights on a whole ladder, ready to run the compiled algorithms on."""
 
     labels: Labels
-    value: NDArray[Any]
-    group: NDArray[np.int64]
-    index: NDArray[np.int64]
+    ladder: Ladder
     scores: NDArray[Any]
     slack: float
 
     @property
-    def size(self) -> int:
-        """Number of weights that can be moved."""
-        return self.value.size
-
-    @property
     def has_negative(self) -> bool:
         """Whether some movable weight is negative."""
-        return bool(np.any(self.group & 1))
+        return bool(np.any(self.ladder.group[: self.ladder.start[-1]] & 1))
 
     def call(self, algorithm: Callable[..., Any], *arguments: Any) -> Any:
         """Call a compiled algorithm in the arithmetic of this row."""
         return algorithm(*arguments)
 
     def run(self, algorithm: Callable[..., Any], *arguments: Any) -> Any:
-        """Call an algorithm that starts with (value, group, size, scores) on this row."""
-        return self.call(algorithm, self.value, self.group, self.size, self.scores, *arguments)
+        """Call an algorithm that starts with (ladder, scores) on this row."""
+        return self.call(algorithm, self.ladder, self.scores, *arguments)
 
     @property
     def prediction(self) -> int:
@@ -87,9 +89,13 @@ class Row:
         """Class with the second highest score."""
         return int(self.call(runner_up, self.scores, self.prediction))
 
-    def records(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Room for the flips of an attack: ladder positions and new classes."""
-        return np.zeros(self.size, np.int64), np.zeros(self.size, np.int64)
+    def recorded(self, count: int) -> Witness:
+        """The first ``count`` flips that the last algorithm recorded, most influential first."""
+        order = np.argsort(self.ladder.chosen[:count], kind="stable")
+        return Witness(
+            indices=self.ladder.index[self.ladder.chosen[:count][order]],
+            labels=self.ladder.new_class[:count][order].copy(),
+        )
 
 
 class DoubleRow(Row):
@@ -98,11 +104,9 @@ class DoubleRow(Row):
     def __init__(self, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> None:
         self.labels = labels
         self.scores = np.empty(labels.n_classes)
-        total = sum_scores(weights, labels.codes, offset, self.scores)
-        room = labels.members.size
-        value, group, index = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-        size = fill_ladder(weights, labels.members, labels.starts, value, group, index)
-        self.value, self.group, self.index = value[:size], group[:size], index[:size]
+        self.ladder = new_ladder(labels.n_movable, labels.n_classes)
+        total, _, _ = line_up(weights, labels.grouped, offset, self.scores, self.ladder.line)
+        fill_ladder(self.ladder.line, labels.grouped, self.ladder)
         self.slack = rounding_slack(total, labels.codes.size + labels.n_classes + 8)
         if sums_are_exact(weights, offset, total):
             self.slack = 0.0
@@ -119,20 +123,29 @@ class IntegerRow(Row):
         self.weights = numbers[: weights.size]
         self.offset = numbers[weights.size :]
         self.scores = np.array(self.scores_under(labels.codes), dtype=object)
+        members, starts = labels.grouped.members, labels.grouped.starts
         rungs = [
-            (abs(self.weights[i]), 2 * c + (self.weights[i] < 0), int(i))
+            (abs(self.weights[i]), 2 * c + (self.weights[i] < 0), i)
             for c in range(labels.n_classes)
-            for i in labels.members[labels.starts[c] : labels.starts[c + 1]]
+            for i in members[starts[c] : starts[c + 1]].tolist()
             if self.weights[i] != 0
         ]
         rungs.sort(key=lambda rung: -rung[0])
-        self.value = np.array([rung[0] for rung in rungs], dtype=object)
-        self.group = np.array([rung[1] for rung in rungs], dtype=np.int64)
-        self.index = np.array([rung[2] for rung in rungs], dtype=np.int64)
+        self.ladder = new_ladder(len(rungs), labels.n_classes, object)
+        for column, name in enumerate(("value", "group", "index")):
+            getattr(self.ladder, name)[:] = [rung[column] for rung in rungs]
+        self.call(index_groups, self.ladder, len(rungs))
 
     def call(self, algorithm: Callable[..., Any], *arguments: Any) -> Any:
         """Interpret the algorithm, so that it runs on integers."""
         return interpreted(algorithm)(*arguments)
+
+    @property
+    def movable(self) -> list[tuple[int, int, int]]:
+        """Sample, class and weight of every label that can be flipped to some effect, largest weight first."""
+        size = self.ladder.start[-1]
+        rungs = zip(self.ladder.index[:size].tolist(), self.ladder.group[:size].tolist(), strict=True)
+        return [(i, group >> 1, self.weights[i]) for i, group in rungs]
 
     def scores_under(self, codes: NDArray[np.int64]) -> list[int]:
         """Class scores if the training labels were ``codes``."""
@@ -148,11 +161,8 @@ class IntegerRow(Row):
 
     def cheapest_change(self) -> tuple[int, int, float]:
         """Cost of the cheapest change of prediction, the class that then wins (-1: nothing changes it), the margin."""
-        first = self.prediction
-        cost, winner, room = self.run(cheapest_rival, first, 0, self.labels.unreachable)
-        if winner >= 0:
-            winner = self.run(winner_after_pair, winner, first, cost, 0, *self.records())
-        return int(cost), int(winner), min(self.as_float(room), self.lead)
+        cost, _, winner, margin = self.run(cheapest_change, 0, self.labels.unreachable)
+        return int(cost), int(winner), self.as_float(margin)
 
     def costs(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Lower and upper flip costs of the given kind to every class, and the margins of the lower ones."""
@@ -160,10 +170,7 @@ class IntegerRow(Row):
         lower = np.zeros(n_classes, np.int64)
         upper = np.zeros(n_classes, np.int64)
         margin = np.zeros(n_classes, dtype=object)
-        self.run(
-            row_costs, self.prediction, 0, self.labels.unreachable, kind, self.has_negative,
-            lower, upper, margin, *self.records(),
-        )  # fmt: skip
+        self.run(row_costs, self.prediction, 0, self.labels.unreachable, kind, self.has_negative, lower, upper, margin)
         return lower, upper, np.array([self.as_float(m) for m in margin])
 
     @property
@@ -175,9 +182,9 @@ class IntegerRow(Row):
 
     def as_float(self, number: int | float) -> float:
         """A sum of this row's integers, in the unit of the weights; infinity stays what it is."""
+        if isinstance(number, float):
+            return number
         try:
-            return (
-                float(number) if isinstance(number, float) else float(Fraction(number) * Fraction(2) ** self._exponent)
-            )
+            return float(Fraction(number) * Fraction(2) ** self._exponent)
         except OverflowError:
             return np.inf

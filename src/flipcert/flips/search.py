@@ -44,11 +44,7 @@ class _Search:
         self.deadline = deadline
         self.rivals = [q for q in range(row.labels.n_classes) if q != target]
         # Flips that can help: positive weights of other classes to the target, negative ones to a rival.
-        self.samples = [
-            (int(i), int(group) >> 1, row.weights[i])
-            for group, i in zip(row.group, row.index, strict=True)
-            if row.weights[i] < 0 or int(group) >> 1 != target
-        ]
+        self.samples = [sample for sample in row.movable if sample[2] < 0 or sample[1] != target]
         self.needs = [int(row.scores[q] - row.scores[target]) + (q < target) for q in self.rivals]
 
     def within(self, budget: int) -> list[tuple[int, int]] | None:

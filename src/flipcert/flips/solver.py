@@ -36,7 +36,7 @@ def exact_cost(row: IntegerRow, target: int, lower: int, upper: int, time_limit:
 def cheapest_attack(row: IntegerRow, target: int, lower: int, upper: int, time_limit: float) -> Witness | None:
     """Return a cheapest attack if it has fewer than ``upper`` flips; None proves that there is no such attack."""
     deadline = time.monotonic() + time_limit
-    if row.size <= _FEW_SAMPLES:
+    if len(row.movable) <= _FEW_SAMPLES:
         try:
             return find_attack(row, target, lower, upper, nodes=_QUICK_NODES)
         except OutOfBudget:
@@ -64,8 +64,8 @@ class _Program:
         n_classes = row.labels.n_classes
         self.rivals = [q for q in range(n_classes) if q != target]
         pools: dict[tuple[int, int], list[int]] = {}
-        for group, i in zip(row.group, row.index, strict=True):
-            pools.setdefault((int(group) >> 1, row.weights[i]), []).append(int(i))
+        for i, q, weight in row.movable:
+            pools.setdefault((q, weight), []).append(i)
         self.samples: list[list[int]] = []
         self.moves: list[tuple[int, int]] = []  # (pool, new class)
         for (q, weight), members in pools.items():

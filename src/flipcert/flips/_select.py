@@ -1,0 +1,227 @@
+"""From a row of weights to a ladder: scores, how deep the ladder has to reach, and its rungs in order. Compiled.
+
+Sorting a whole row would cost many times the product that formed it. The flips that matter close a known gap between
+two scores, so a histogram of (a sample of) the weights tells how large they have to be; only larger ones are taken and
+sorted. The guess need not be right: an algorithm that runs past the end says so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flipcert.engine.jit import compiled
+from flipcert.flips._ladder import MOST_BUCKETS, N_BINS, index_groups
+
+# Rows up to this length go without a histogram: the first few rungs are picked out directly.
+SHORT = 256
+# Histograms look at about this many weights.
+_SAMPLE = 2048
+# Up to this many rungs are sorted by insertion at once.
+_FEW = 24
+# Buckets with more rungs than this are not worth sorting by insertion.
+_CROWDED = 48
+
+
+@compiled
+def line_up(row, labels, offset, scores, line):
+    """Copy the movable weights to ``line``, class by class, and add up the class scores.
+
+    Returns the sum of all magnitudes that went into the scores, the largest movable one, and whether a movable weight
+    is negative. Four sums at a time, because a single one would wait for itself.
+    """
+    members, starts, fixed, fixed_starts = labels
+    total = 0.0
+    largest = 0.0
+    lowest = 0.0
+    for c in range(scores.size):
+        s0 = s1 = s2 = s3 = a0 = a1 = a2 = a3 = 0.0
+        h0 = h1 = l0 = l1 = 0.0
+        position, end = starts[c], starts[c + 1]
+        while position + 4 <= end:
+            w0 = np.float64(row[members[position]])
+            w1 = np.float64(row[members[position + 1]])
+            w2 = np.float64(row[members[position + 2]])
+            w3 = np.float64(row[members[position + 3]])
+            line[position] = w0
+            line[position + 1] = w1
+            line[position + 2] = w2
+            line[position + 3] = w3
+            s0 += w0
+            s1 += w1
+            s2 += w2
+            s3 += w3
+            a0 += abs(w0)
+            a1 += abs(w1)
+            a2 += abs(w2)
+            a3 += abs(w3)
+            h0 = max(h0, max(w0, w1))
+            h1 = max(h1, max(w2, w3))
+            l0 = min(l0, min(w0, w1))
+            l1 = min(l1, min(w2, w3))
+            position += 4
+        while position < end:
+            w0 = np.float64(row[members[position]])
+            line[position] = w0
+            s0 += w0
+            a0 += abs(w0)
+            h0 = max(h0, w0)
+            l0 = min(l0, w0)
+            position += 1
+        for position in range(fixed_starts[c], fixed_starts[c + 1]):
+            w0 = np.float64(row[fixed[position]])
+            s1 += w0
+            a1 += abs(w0)
+        scores[c] = offset[c] + ((s0 + s1) + (s2 + s3))
+        total += abs(offset[c]) + ((a0 + a1) + (a2 + a3))
+        largest = max(largest, max(h0, h1))
+        lowest = min(lowest, min(l0, l1))
+    return total, max(largest, -lowest), lowest < 0.0
+
+
+@compiled
+def set_floors(line, starts, first, reach, largest, floor, bins):
+    """Guess how small the weights may be that close a gap of ``reach`` between the first class and another.
+
+    Positive weights of the first class close the gap twice, and so may negative ones of any class: they are needed
+    down to half the size of the others. Floors of zero ask for the whole row.
+    """
+    for g in range(floor.size):
+        floor[g] = 0.0
+    if not (reach < np.inf and 0.0 < largest < 1e300):
+        return
+    for b in range(N_BINS):
+        bins[b] = 0.0
+    n_classes = starts.size - 1
+    stride = max(1, line.size // _SAMPLE)
+    scale = (N_BINS - 1) / (2.0 * largest)
+    for position in range(starts[first], starts[first + 1], stride):
+        if line[position] > 0.0:
+            bins[int(2.0 * line[position] * scale)] += 2.0 * line[position]
+    for part in range(2):
+        begin, end = (0, starts[first]) if part == 0 else (starts[first + 1], starts[n_classes])
+        for position in range(begin, end, stride):
+            weight = abs(line[position])
+            bins[int(weight * scale)] += weight
+    closed = 0.0
+    level = N_BINS - 1
+    while level > 0 and closed * stride < reach:
+        closed += bins[level]
+        level -= 1
+    # one bin of margin: the sample is only a sample
+    single = max(0.0, (level - 1) / scale) if closed * stride >= reach else 0.0
+    for g in range(floor.size):
+        floor[g] = single / 2.0 if g == 2 * first or g & 1 else single
+
+
+@compiled
+def fill_ladder(line, labels, ladder):
+    """Put the movable weights above their floors on the ladder."""
+    members, starts = labels.members, labels.starts
+    # Unsorted first, in working space that only matters later.
+    value, group, index = ladder.spare, ladder.chosen, ladder.new_class
+    size = 0
+    lowest, largest = np.inf, 0.0
+    for c in range(starts.size - 1):
+        positive, negative = ladder.floor[2 * c], -ladder.floor[2 * c + 1]
+        for position in range(starts[c], starts[c + 1]):
+            weight = line[position]
+            if weight > positive or weight < negative:
+                value[size] = abs(weight)
+                group[size] = 2 * c + (1 if weight < 0.0 else 0)
+                index[size] = members[position]
+                lowest = min(lowest, value[size])
+                largest = max(largest, value[size])
+                size += 1
+    if size <= _FEW or largest == lowest:
+        _sort_few(value, group, index, size, ladder)
+    elif not _sort_into_buckets(value, group, index, size, lowest, largest, ladder):
+        order = np.argsort(-value[:size], kind="mergesort")
+        for i in range(size):
+            ladder.value[i] = value[order[i]]
+            ladder.group[i] = group[order[i]]
+            ladder.index[i] = index[order[i]]
+    index_groups(ladder, size)
+    return size
+
+
+@compiled
+def fill_top(line, labels, ladder):
+    """Put the few largest movable weights on the ladder."""
+    members, starts = labels.members, labels.starts
+    value, group, index = ladder.value, ladder.group, ladder.index
+    size = 0
+    room = min(12 + line.size // 8, line.size)
+    floor = 0.0  # largest weight that did not fit
+    for c in range(starts.size - 1):
+        for position in range(starts[c], starts[c + 1]):
+            weight = abs(line[position])
+            if weight <= floor:
+                continue
+            if size == room:
+                floor = value[room - 1]
+                if weight <= floor:
+                    floor = weight
+                    continue
+                j = room - 1
+            else:
+                j = size
+                size += 1
+            while j > 0 and value[j - 1] < weight:
+                value[j] = value[j - 1]
+                group[j] = group[j - 1]
+                index[j] = index[j - 1]
+                j -= 1
+            value[j] = weight
+            group[j] = 2 * c + (1 if line[position] < 0.0 else 0)
+            index[j] = members[position]
+    for g in range(ladder.floor.size):
+        ladder.floor[g] = floor
+    index_groups(ladder, size)
+
+
+@compiled
+def _sort_into_buckets(value, group, index, size, lowest, largest, ladder):
+    """Copy rungs to the ladder, largest first, equal ones in the order they came: into buckets, then by insertion.
+
+    Gives up, and returns False, if buckets are crowded, as those of weights that span many magnitudes are.
+    """
+    n_buckets = 64
+    while n_buckets < 2 * size and n_buckets < MOST_BUCKETS:
+        n_buckets *= 2
+    scale = n_buckets / (largest - lowest) * (1.0 - 1e-9)
+    if not scale < np.inf:
+        return False
+    heads = ladder.buckets
+    for b in range(n_buckets + 1):
+        heads[b] = 0
+    for i in range(size):
+        heads[int((largest - value[i]) * scale) + 1] += 1
+    for b in range(n_buckets):
+        if heads[b + 1] > _CROWDED:
+            return False
+        heads[b + 1] += heads[b]
+    for i in range(size):
+        b = int((largest - value[i]) * scale)
+        to = heads[b]
+        heads[b] += 1
+        ladder.value[to] = value[i]
+        ladder.group[to] = group[i]
+        ladder.index[to] = index[i]
+    _sort_few(ladder.value, ladder.group, ladder.index, size, ladder)
+    return True
+
+
+@compiled
+def _sort_few(value, group, index, size, ladder):
+    """Sort by insertion, from the given arrays (or in place) to the ladder; fast for few or nearly sorted rungs."""
+    for i in range(size):
+        v, g, k = value[i], group[i], index[i]
+        j = i
+        while j > 0 and ladder.value[j - 1] < v:
+            ladder.value[j] = ladder.value[j - 1]
+            ladder.group[j] = ladder.group[j - 1]
+            ladder.index[j] = ladder.index[j - 1]
+            j -= 1
+        ladder.value[j] = v
+        ladder.group[j] = g
+        ladder.index[j] = k
