@@ -15,8 +15,9 @@ lint: $(VENV)/.tools
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Compiled code is checked for indices out of bounds here, and cached apart from the unchecked one.
 pytest: $(VENV)/.tools
-	$(BIN)/python -m pytest -n auto
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto
 
 # The package with what the demo needs.
 $(VENV)/.installed: pyproject.toml

@@ -109,6 +109,8 @@ def test_metrics_of_certificates(blobs):
     )
     with pytest.raises(ValueError, match=r"y has shape \(3,\), but there are 15 certificates"):
         certificates.certified_accuracy([0, 1, 2], 1)
+    with pytest.raises(ValueError, match=r"y holds <U.* labels, but predictions are int64"):
+        certificates.certified_accuracy(y_test.astype(str), 1)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=1, max_size=12))

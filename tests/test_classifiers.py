@@ -169,7 +169,7 @@ def test_C_max_follows_a_new_fit(blobs):
 @pytest.mark.parametrize("C", [0, -1.0, "small", np.nan, True])
 def test_bad_C(C, blobs):
     X, y, _, _ = blobs
-    with pytest.raises(ValueError, match='C must be "auto" or a positive number'):
+    with pytest.raises(ValueError, match='C, if not "auto", must be a positive number; got'):
         flipcert.KernelSVM(C=C).fit(X, y)
 
 
@@ -237,6 +237,17 @@ def test_precomputed_kernel(make, blobs):
         make(kernel="precomputed").fit(X, y)
 
 
+def test_ties_survive_the_scale_of_a_kernel():
+    """Votes of -1 and 1 in seven features: two in seven is no round number, but ties are ties."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (60, 7)) * 2.0 - 1, rng.integers(0, 3, 60)
+    model = flipcert.KernelSVM().fit(X, y)
+    counts = np.stack([(X[:20] @ X[y == c].T).sum(axis=1) for c in range(3)], axis=1)
+    assert np.array_equal(model.predict(X[:20]), counts.argmax(axis=1))
+    assert np.allclose(model.decision_function(X[:20]), counts * 2 / 7)
+    assert not model.certify(X[:20]).rounding_sensitive.any()
+
+
 def test_grid_search_over_kernel_depth(blobs):
     X, y, _, _ = blobs
     search = GridSearchCV(
@@ -278,6 +289,22 @@ def test_neighbors_at_distance_zero_outweigh_all_others():
     assert np.isfinite(model._weights(np.array([[1e-310]]))).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [2.0**-80, 1.0, 2.0**60])
+def test_neighbors_do_not_depend_on_the_unit(scale, dtype, blobs):
+    X, y, X_test, _ = (part.astype(dtype) if part.dtype.kind == "f" else part for part in blobs)
+    for weights in ("uniform", "distance"):
+        reference = flipcert.WeightedNeighbors(5, weights).fit(X, y).certify(X_test)
+        scaled = flipcert.WeightedNeighbors(5, weights).fit(X * dtype(scale), y).certify(X_test * dtype(scale))
+        assert np.array_equal(scaled.radius, reference.radius)
+
+
+def test_neighbors_too_far_away(blobs):
+    X, y, X_test, _ = blobs
+    with pytest.raises(ValueError, match="distances overflow"), np.errstate(over="ignore"):
+        flipcert.WeightedNeighbors().fit(X, y).predict(X_test * 1e200)
+
+
 def test_neighbors_with_kernel_weights(blobs):
     X, y, X_test, _ = blobs
     model = flipcert.WeightedNeighbors(n_neighbors=None, weights=RBF(0.5)).fit(X, y)
@@ -293,8 +320,8 @@ def test_neighbors_with_kernel_weights(blobs):
         ({"n_neighbors": 0}, "n_neighbors must be a positive whole number or None; got 0"),
         ({"n_neighbors": 2.5}, "n_neighbors must be a positive whole number or None; got 2.5"),
         ({"n_neighbors": 31}, "n_neighbors=31 is more than the 30 training samples"),
-        ({"weights": "inverse"}, "kernel must be None, one of"),
-        ({"weights": None}, 'weights must be "uniform", "distance" or a kernel; got None'),
+        ({"weights": "inverse"}, 'weights must be "uniform", "distance" or a kernel object; got .inverse'),
+        ({"weights": None}, 'weights must be "uniform", "distance" or a kernel object; got None'),
     ],
 )
 def test_bad_neighbors(options, message, blobs):
@@ -338,6 +365,12 @@ def test_bad_training_sets(model, blobs):
         clone(model).fit(X, np.ones(30, int))
     with pytest.raises(ValueError, match=r"y holds the label 2, which classes=.* does not name"):
         clone(model).set_params(classes=[0, 1]).fit(X, y)
+    assert clone(model).set_params(classes={0, 1, 2, 3}).fit(X, y).classes_.tolist() == [0, 1, 2, 3]
+    for classes in ([[0, 1], [2, 3]], [0, 1, None]):
+        with pytest.raises(ValueError, match="classes must be a list of labels of one type"):
+            clone(model).set_params(classes=classes).fit(X, y)
+    with pytest.raises(ValueError, match="n_jobs must be None or a whole number other than 0; got 0"):
+        clone(model).set_params(n_jobs=0).fit(X, y)
     with pytest.raises(ValueError, match="classes must name at least two classes"):
         clone(model).set_params(classes=[1]).fit(X, np.ones(30, int))
     with pytest.raises(ValueError, match="trusted must be a boolean mask"):
@@ -353,5 +386,10 @@ def test_bad_training_sets(model, blobs):
 
 def test_features_too_large_for_the_kernel(blobs):
     X, y, X_test, _ = blobs
+    with np.errstate(over="ignore", invalid="ignore"):
+        with pytest.raises(ValueError, match="overflowed; rescale the features"):
+            flipcert.KernelRidge().fit(X * 1e200, y)
+        with pytest.raises(ValueError, match="overflowed; rescale the features"):
+            flipcert.KernelSVM(C=1.0).fit(X * 1e200, y)
     with pytest.raises(ValueError, match="overflowed"), np.errstate(over="ignore"):
         flipcert.KernelSVM().fit(X * 1e160, y).predict(X_test * 1e160)

@@ -20,8 +20,8 @@ print(leader(np.array([1.0, 1.0]), 0.0), sum(leader.stats.cache_hits.values()))
 
 
 def run(folder):
-    environment = {**os.environ, "PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": ""}
-    environment.pop("NUMBA_CACHE_DIR")
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, cwd=folder
     )

@@ -62,6 +62,18 @@ def test_precision_is_kept(kernel):
     assert np.allclose(single, kernel(X), rtol=2e-3)
 
 
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.001), NTK(), NTK(1, "relu")])
+def test_inputs_of_any_number_type(kernel):
+    X = np.array([[1, 2, 0, 3], [3, 4, 1, 200]])
+    expected = kernel(X.astype(float))
+    for other in (X, X.astype(np.uint8), X.tolist(), np.asfortranarray(X)):
+        assert np.array_equal(kernel(other), expected)
+        assert np.array_equal(kernel(other, other[:1]), kernel(X.astype(float), X[:1].astype(float)))
+        assert np.array_equal(kernel.diag(other), kernel.diag(X.astype(float)))
+    with pytest.raises(ValueError, match="X must be a matrix of numbers; got shape"):
+        kernel(X[0])
+
+
 def test_zero_inputs_are_harmless():
     X = np.zeros((2, 3))
     for activation in ("linear", "relu", "erf"):
@@ -110,11 +122,14 @@ def test_user_kernels(blobs):
         (NTK(depth=1.5), "depth must be a whole number"),
         (NTK(activation="tanh"), "activation must be one of 'linear', 'relu', 'erf'; got 'tanh'"),
         (NTK(kind="cntk"), "kind must be one of 'ntk', 'nngp'; got 'cntk'"),
-        (NTK(weight_std=0), "weight_std must be positive; got 0"),
-        (NTK(bias_std=-1), "bias_std must not be negative; got -1"),
-        (RBF(gamma=0), "gamma must be positive; got 0"),
+        (NTK(weight_std=0), "weight_std must be a positive number; got 0"),
+        (NTK(bias_std=-1), "bias_std must be a number that is not negative; got -1"),
+        (RBF(gamma=0), "gamma must be a positive number; got 0"),
         (lambda A, B: np.ones(3), r"kernel returned an array of shape \(3,\)"),
         (lambda A, B: np.full((len(A), len(B)), np.nan), "kernel returned nan"),
+        (lambda A, B: A @ B.T * 1j, "kernel returned values of type complex128"),
+        (NTK(weight_std="a"), "weight_std must be a positive number; got 'a'"),
+        (RBF(gamma="scale"), "gamma must be a positive number; got 'scale'"),
     ],
 )
 def test_bad_kernels(kernel, message, blobs):

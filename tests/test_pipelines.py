@@ -48,12 +48,25 @@ class CentreByKeywords(Centre):
         return super().fit(X[args[0] == 0])
 
 
+class ScaleByLabels(StandardScaler):
+    """Overrides what scikit-learn's own fit calls."""
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        return super().partial_fit(X * (1 + y[:, None]))
+
+
+class CentreWithOptions(Centre):
+    def fit(self, X, y=None, **options):
+        return super().fit(X)
+
+
 LABEL_FREE = [
     StandardScaler(),
     PCA(2),
     VarianceThreshold(),
     FunctionTransformer(np.tanh),
     Centre(),
+    CentreWithOptions(),
     "passthrough",
     make_pipeline(MinMaxScaler(), PCA(1)),
     FeatureUnion([("scaled", StandardScaler()), ("pca", PCA(1))]),
@@ -68,6 +81,7 @@ SUPERVISED = [
     CentreOnFirstClass(),
     CentreUnderAnotherName(),
     CentreByKeywords(),
+    ScaleByLabels(),
     make_pipeline(StandardScaler(), SelectKBest(k=1)),
     FeatureUnion([("scaled", StandardScaler()), ("best", SelectKBest(k=1))]),
     ColumnTransformer([("best", SelectKBest(k=1), [0, 1])]),
@@ -90,6 +104,15 @@ def test_transformers_that_use_labels_are_refused(transformer, blobs):
     pipeline = make_pipeline(transformer, flipcert.KernelSVM()).fit(X, y)
     with pytest.raises(ValueError, match="uses y, so flipped labels would change the features"):
         flipcert.certify(pipeline, X_test)
+
+
+def test_a_pipeline_at_the_end_of_a_pipeline(blobs):
+    X, y, X_test, _ = blobs
+    inner = make_pipeline(PCA(2), flipcert.KernelSVM())
+    pipeline = make_pipeline(StandardScaler(), inner).fit(X, y)
+    assert np.array_equal(flipcert.certify(pipeline, X_test).prediction, pipeline.predict(X_test))
+    with pytest.raises(ValueError, match="uses y"):
+        flipcert.certify(make_pipeline(StandardScaler(), make_pipeline(SelectKBest(k=2), inner)).fit(X, y), X_test)
 
 
 def test_pipeline_with_an_ensemble_and_options(blobs):

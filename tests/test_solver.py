@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 import flipcert
 from flipcert.flips import search, solver
@@ -77,3 +78,52 @@ def test_search_gives_up_beyond_its_depth():
     row = IntegerRow(np.ones(1200), Labels.of(np.zeros(1200, np.int64), 2), np.zeros(2))
     with pytest.raises(search.OutOfBudget):
         search.find_attack(row, 1, 601, 700)
+
+
+def test_equal_weights_in_large_pools():
+    """Flips of equal samples share a variable; how many there are must not narrow what the program allows."""
+    codes = np.repeat([0, 1, 3], [18, 25, 46])
+    weights = np.full((1, 89), -3.0)
+    offset = np.array([[69.0, 84.0, -7.0, 63.0]])
+    exact = flipcert.flip_costs(weights, codes, 4, bound="exact", offset=offset)
+    assert exact[0, 2] == 14
+    (witness,) = flipcert.cheapest_flips(weights, codes, 4, target=2, bound="exact", offset=offset)
+    assert len(witness) == 14
+    assert exact_winner(weights[0], witness.apply(codes), 4, offset[0]) == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_programs_of_grouped_weights(seed, monkeypatch):
+    """Few different weights, many samples each, against an integer program of one variable for every sample."""
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(3, 5))
+    n = int(rng.integers(20, 50))
+    codes = rng.integers(0, n_classes, n)
+    weights = rng.choice([-3.0, -1.0, 2.0], n)
+    offset = rng.integers(-20, 60, n_classes).astype(float)
+    monkeypatch.setattr(solver, "_FEW_SAMPLES", 0)
+    exact = flipcert.flip_costs(weights[None], codes, n_classes, bound="exact", offset=offset[None])[0]
+    for target in range(n_classes):
+        assert exact[target] == sample_program(weights, codes, n_classes, offset, target)
+
+
+def sample_program(weights, codes, n_classes, offset, target):
+    """Fewest flips to the target, with one variable for each sample and class; whole numbers, so no tolerance bites."""
+    n = len(weights)
+    keep = np.zeros((n, n_classes))
+    keep[np.arange(n), codes] = 1
+    one_label = np.kron(np.eye(n), np.ones(n_classes))
+    leads, least = [], []
+    for q in range(n_classes):
+        if q != target:
+            row = np.zeros((n, n_classes))
+            row[:, target] += weights
+            row[:, q] -= weights
+            leads.append(row.ravel())
+            least.append(offset[q] - offset[target] + (1 if q < target else 0))
+    result = milp(
+        1 - keep.ravel(), integrality=np.ones(n * n_classes), bounds=Bounds(0, 1),
+        constraints=[LinearConstraint(one_label, 1, 1), LinearConstraint(np.array(leads), least, np.inf)],
+        options={"mip_rel_gap": 0},
+    )  # fmt: skip
+    return n + 1 if result.status == 2 else round(result.fun)

@@ -84,6 +84,15 @@ def test_unreachable_saturates():
     assert flipcert.ensemble_radius(votes, costs, n_labels=20).tolist() == [20]
 
 
+def test_unreachable_may_be_any_large_number():
+    votes = [[0, 0, 1]]
+    for large in (2**62, 2**63 - 1):
+        costs = np.array([[[0, large], [0, 3], [2, 0]]])
+        assert flipcert.ensemble_radius(votes, costs, n_labels=10).tolist() == [2]
+    assert flipcert.ensemble_radius(votes, costs.astype(np.uint64) + 5, n_labels=10).tolist() == [10 - 3]
+    assert flipcert.ensemble_radius([[0]], [[[0, 1e19]]], n_labels=10).tolist() == [10]
+
+
 def test_own_vote_is_not_read():
     votes = np.array([[0, 0, 1]])
     costs = np.array([[[0, 3], [0, 4], [2, 0]]])
@@ -109,6 +118,9 @@ def test_no_rows():
         (lambda: flipcert.ensemble_radius([[0, 1]], np.ones((1, 2, 2), int), 3), "n_classes=3, but costs has 2"),
         (lambda: flipcert.ensemble_radius([[0, 0]], np.ones((1, 2, 1), int)), "at least two classes"),
         (lambda: flipcert.ensemble_radius([[0, 1]], np.full((1, 2, 2), 2**61)), "say what is unreachable"),
+        (lambda: flipcert.ensemble_radius([[0] * 9], np.full((1, 9, 2), 2**61), n_labels=2**61), "too large to add up"),
+        (lambda: flipcert.ensemble_radius([[0]], [[[0.0, 1.5]]]), "costs must hold whole numbers; got 1.5"),
+        (lambda: flipcert.ensemble_radius([[0]], [[["a", "b"]]]), "costs must hold whole numbers; got 'a'"),
         (lambda: flipcert.ensemble_radius([[0, 1]], np.ones((1, 2, 2), int), n_labels=0), "n_labels must be at least"),
         (lambda: flipcert.blackbox_radius([[0, 1]], 1), "n_classes must be at least 2; got 1"),
         (lambda: flipcert.blackbox_radius([0, 1], 2), "votes must be of 2 dimensions"),

@@ -7,7 +7,7 @@ import os
 import tempfile
 import zipfile
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,7 +121,7 @@ class Certificates:
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays)
+                np.savez_compressed(file, **cast(dict[str, Any], arrays))
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(temporary, 0o666 & ~_umask())
@@ -162,6 +162,11 @@ class Certificates:
         labels = np.asarray(y)
         if labels.shape != self.prediction.shape:
             raise ValueError(f"y has shape {labels.shape}, but there are {len(self)} certificates.")
+        if (labels.dtype.kind in "US") != (self.prediction.dtype.kind in "US") and object not in (
+            labels.dtype,
+            self.prediction.dtype,
+        ):
+            raise ValueError(f"y holds {labels.dtype} labels, but predictions are {self.prediction.dtype}.")
         return np.asarray(self.prediction == labels)
 
 

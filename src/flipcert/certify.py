@@ -44,7 +44,7 @@ def certify(model: Any, X: ArrayLike, **options: Any) -> Certificates:
     >>> flipcert.certify(model, X[1::2]).radius[:5]
     array([ 5,  7, 10, 14,  7])
     """
-    if isinstance(model, Pipeline):
+    while isinstance(model, Pipeline):
         require_label_free(model)
         X = model[:-1].transform(X) if len(model.steps) > 1 else X
         model = model.steps[-1][1]

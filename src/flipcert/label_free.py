@@ -39,7 +39,7 @@ def uses_labels(transformer: Any) -> bool:
     """Whether fitting the transformer may look at y: its tags say so, or its code reads the argument."""
     if get_tags(transformer).target_tags.required:
         return True
-    return any(_reads_labels(type(transformer), name) for name in ("fit", "fit_transform"))
+    return any(_reads_labels(type(transformer), name) for name in ("fit", "fit_transform", "partial_fit"))
 
 
 def _transformers(steps: Any) -> Iterator[Any]:
@@ -60,10 +60,10 @@ def _transformers(steps: Any) -> Iterator[Any]:
 def _reads_labels(owner: type, method: str) -> bool:
     """Whether the code of a fitting method reads its second argument, which is where a pipeline passes y."""
     definer = next((base for base in owner.__mro__ if method in vars(base)), None)
-    if definer is None or definer.__module__.startswith(_LABEL_FREE_MODULES):
+    if definer is None or f"{definer.__module__}.".startswith(tuple(f"{m}." for m in _LABEL_FREE_MODULES)):
         return False
     code = getattr(inspect.unwrap(vars(definer)[method]), "__code__", None)
-    if code is None or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+    if code is None or code.co_flags & inspect.CO_VARARGS:
         return True
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     labels = {*names[2:3], "y"} & set(names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,32 +25,60 @@ def check_integers(
     if array.ndim != ndim:
         shape = {0: "a single number", 1: "one-dimensional"}.get(ndim, f"of {ndim} dimensions")
         raise ValueError(f"{name} must be {shape}; got shape {array.shape}.")
-    if array.dtype.kind == "f" and bool(np.all(array == np.floor(array))):
-        # Whole numbers stored as floats lose nothing; larger ones than int64 are caught below.
-        if array.size and not bool(np.all(np.abs(array) < 2.0**62)):
-            raise ValueError(f"{name} must be smaller than 2**62; got {array[np.argmax(np.abs(array))]!r}.")
-    elif array.dtype.kind not in "iu" and array.size:
-        raise ValueError(f"{name} must hold whole numbers; got {_first(array)!r} of type {array.dtype}.")
-    if minimum is not None and array.size and array.min() < minimum:
-        raise ValueError(f"{name} must be at least {minimum}; got {array.min()}.")
-    if maximum is not None and array.size and array.max() > maximum:
-        raise ValueError(f"{name} must be at most {maximum}; got {array.max()}.")
+    if array.size:
+        if array.dtype.kind not in "iuf":
+            raise ValueError(f"{name} must hold whole numbers; got {_plain(array.flat[0])!r} of type {array.dtype}.")
+        # Whole numbers stored as floats lose nothing.
+        _refuse(array, array != np.floor(array), f"{name} must hold whole numbers")
+        if minimum is not None:
+            _refuse(array, array < minimum, f"{name} must be at least {minimum}")
+        if maximum is not None:
+            _refuse(array, array > maximum, f"{name} must be at most {maximum}")
+        _refuse(array, np.abs(array.astype(np.float64)) > 2.0**62, f"{name} must be at most 2**62")
     return array.astype(np.int64)
+
+
+def check_number(value: Any, name: str, *, zero: bool = False) -> float:
+    """Return a finite positive number (``zero``: or zero)."""
+    number = not isinstance(value, (bool, np.bool_)) and isinstance(value, (int, float, np.integer, np.floating))
+    if not number or not (0 <= value < np.inf) or (value == 0 and not zero):
+        wanted = "a number that is not negative" if zero else "a positive number"
+        raise ValueError(f"{name} must be {wanted}; got {_plain(value)!r}.")
+    return float(value)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse numbers of threads that joblib could not use."""
+    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0; got {_plain(n_jobs)!r}.")
 
 
 def check_weights(weights: ArrayLike, n_samples: int) -> NDArray[Any]:
     """Return a matrix of finite weights, float32 kept as float32 and everything else as float64."""
-    array = np.asarray(weights)
-    if array.dtype.kind not in "fiu":
-        raise ValueError(f"weights must be numbers; got an array of type {array.dtype}.")
-    array = np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
+    given = np.asarray(weights)
+    if given.dtype.kind not in "fiu":
+        raise ValueError(f"weights must be numbers; got an array of type {given.dtype}.")
+    array = np.ascontiguousarray(given, np.float32 if given.dtype == np.float32 else np.float64)
     if array.ndim != 2:
         raise ValueError(f"weights must have shape (n_test, n_train); got {array.shape}.")
     if array.shape[1] != n_samples:
         raise ValueError(f"weights has {array.shape[1]} columns, but labels has {n_samples} entries.")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"weights must be finite; got {array[~np.isfinite(array)][0]}.")
+    _refuse(given, ~np.isfinite(array), "weights must be finite")
+    if array.dtype != given.dtype:
+        # Integers and long doubles may not fit a double, and a certificate for rounded weights is for another model.
+        _refuse(given, array.astype(given.dtype) != given, "weights must fit float64 exactly")
     return array
+
+
+def check_inputs(X: Any) -> NDArray[Any]:
+    """Return the inputs of a kernel as a matrix of floats, float32 kept as float32."""
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in (np.float32, np.float64):
+        return X
+    array = np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise ValueError(f"X must be a matrix of numbers; got shape {array.shape} of type {array.dtype}.")
+    return array.astype(np.float64)
 
 
 def check_offset(offset: ArrayLike | None, n_rows: int, n_classes: int) -> NDArray[np.float64]:
@@ -64,8 +91,7 @@ def check_offset(offset: ArrayLike | None, n_rows: int, n_classes: int) -> NDArr
     array = np.ascontiguousarray(array, np.float64)
     if array.shape != (n_rows, n_classes):
         raise ValueError(f"offset must have shape (n_test, n_classes) = {(n_rows, n_classes)}; got {array.shape}.")
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"offset must be finite; got {array[~np.isfinite(array)][0]}.")
+    _refuse(array, ~np.isfinite(array), "offset must be finite")
     return array
 
 
@@ -82,11 +108,12 @@ def check_mask(mask: ArrayLike | None, n_samples: int) -> NDArray[np.bool_] | No
     return array
 
 
-def check_path(path: str | os.PathLike[str]) -> str:
-    """Return a file path as a string."""
-    return os.fspath(path)
+def _refuse(array: NDArray[Any], wrong: NDArray[np.bool_], rule: str) -> None:
+    """Raise with the first wrong value, if there is one."""
+    if np.any(wrong):
+        raise ValueError(f"{rule}; got {_plain(array[wrong].flat[0])!r}.")
 
 
-def _first(array: NDArray[Any]) -> Any:
-    value = array.ravel()[0]
-    return value.item() if hasattr(value, "item") else value
+def _plain(value: Any) -> Any:
+    """A value as Python writes it, without NumPy's wrapping."""
+    return value.item() if isinstance(value, np.generic) else value

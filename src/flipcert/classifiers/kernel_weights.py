@@ -41,14 +41,7 @@ class KernelClassifier(LabelLinearClassifier):
 
     def _kernel_rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row of X with all training inputs."""
-        if self._kernel is None:
-            return X
-        rows = self._kernel(X, self.X_fit_)
-        if not np.all(np.isfinite(rows)):
-            raise ValueError(
-                f"{self._kernel!r} overflowed on this data; got {rows[~np.isfinite(rows)][0]}. Rescale the features."
-            )
-        return rows
+        return X if self._kernel is None else self._kernel(X, self.X_fit_)
 
     def _kernel_rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """By how much rounding could move each row of the kernel; a kernel given as numbers is what it is."""

@@ -22,7 +22,7 @@ from flipcert.flips.labels import Labels
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
 from flipcert.flips.witness import Witness
-from flipcert.validation import check_choice, check_mask
+from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
 
 class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,11 +63,12 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
+        check_n_jobs(self.n_jobs)
         inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
         self.classes_, codes = encode_labels(targets, self.classes)
         self._labels = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
         self._dtype = inputs.dtype
-        with one_blas_thread():
+        with one_blas_thread:
             self._fit_inputs(inputs)
         return self
 
@@ -122,6 +123,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         ndarray of int64 of shape (n_test, n_classes)
         """
+        check_number(time_limit, "time_limit")
         kind = {"lower": LOWER, "upper": UPPER, "exact": BEST}[
             check_choice(bound, "bound", ("lower", "upper", "exact"))
         ]
@@ -135,7 +137,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
         return np.concatenate(self._map_weights(X, costs_of))
 
-    def certify(self, X: ArrayLike, exact: bool = False) -> Certificates:
+    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
         The radius of one label-linear model is exact for any weights.
@@ -144,7 +146,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
-        exact : bool, default=False
+        exact, time_limit
             For ensembles; a single model is exact either way.
 
         Returns
@@ -165,13 +167,15 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             n_labels=n_labels,
         )
 
-    def worst_flips(self, X: ArrayLike) -> list[Witness | None]:
+    def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Smallest set of label flips that changes each prediction.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        exact, time_limit
+            For ensembles; a single model is exact either way.
 
         Returns
         -------

@@ -61,8 +61,8 @@ class WeightedNeighbors(LabelLinearClassifier):
     def _fit_inputs(self, X: NDArray[Any]) -> None:
         if isinstance(self.weights, str) and self.weights in ("uniform", "distance"):
             self._kernel: Kernel | None = None
-        elif self.weights is None or (isinstance(self.weights, str) and self.weights == "precomputed"):
-            raise ValueError(f'weights must be "uniform", "distance" or a kernel; got {self.weights!r}.')
+        elif self.weights is None or isinstance(self.weights, str) or not callable(self.weights):
+            raise ValueError(f'weights must be "uniform", "distance" or a kernel object; got {self.weights!r}.')
         else:
             self._kernel = as_kernel(self.weights)
         self._count = X.shape[0]
@@ -77,8 +77,12 @@ class WeightedNeighbors(LabelLinearClassifier):
                 )
             self._count = int(self.n_neighbors)
         self.X_fit_ = X
-        self._squares = row_norms(X) ** 2
         self._train = Factor.of(X)
+        # Distances in double precision, in a unit (a power of two, so that nothing rounds) in which squares neither
+        # overflow nor vanish.
+        self._unit = 2.0 ** -float(np.frexp(np.abs(X).max())[1])
+        self._scaled = X.astype(np.float64) * self._unit
+        self._squares = row_norms(self._scaled) ** 2
 
     def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
         share, distance = self._neighbors(X)
@@ -93,15 +97,19 @@ class WeightedNeighbors(LabelLinearClassifier):
 
     def _neighbors(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Shares and distances of all training points for a block of rows."""
-        rough = np.float64(-2.0) * (X @ self.X_fit_.T)
-        squares = row_norms(X) ** 2
+        points = X.astype(np.float64) * self._unit
+        squares = row_norms(points) ** 2
+        reach = (np.sqrt(squares) + np.sqrt(self._squares.max())) ** 2
+        if not np.isfinite(reach).all():
+            raise ValueError("distances overflow: X is too far from the training inputs; rescale the features.")
+        rough = -2.0 * (points @ self._scaled.T)
         rough += squares[:, None]
         rough += self._squares
-        reach = (np.sqrt(squares) + self._train.largest_norm) ** 2
-        error = 4.0 * (X.shape[1] + 4) * self._train.unit * reach
+        # Rounding of the product and the sums, and what underflow may have taken.
+        error = 4.0 * (X.shape[1] + 4) * (np.finfo(np.float64).eps * reach + np.finfo(np.float64).tiny)
         share = np.zeros(rough.shape, self._dtype)
         distance = np.empty(rough.shape)
-        nearest_rows(X, self.X_fit_, rough, error, self._count, share, distance)
+        nearest_rows(points, self._scaled, rough, error, self._count, share, distance)
         return share, distance
 
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:

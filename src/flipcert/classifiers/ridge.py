@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
+from flipcert.validation import check_number
 
 
 class KernelRidge(KernelClassifier):
@@ -61,8 +62,7 @@ class KernelRidge(KernelClassifier):
         self.n_jobs = n_jobs
 
     def _fit_inputs(self, X: NDArray[Any]) -> None:
-        if isinstance(self.reg, (str, bool)) or not 0 < self.reg < np.inf:
-            raise ValueError(f"reg must be a positive number; got {self.reg!r}.")
+        reg = check_number(self.reg, "reg")
         self._fit_kernel(X)
         n_features = None if self._kernel is None else self._kernel.n_features(X.shape[1])
         self.solver_ = "dual" if n_features is None or n_features >= X.shape[0] else "primal"
@@ -74,20 +74,20 @@ class KernelRidge(KernelClassifier):
         else:
             system = self._dual_system(X)
         self._spread = float(np.abs(system).sum(axis=1).max())
-        system[np.diag_indices_from(system)] += self.reg
+        if not np.isfinite(self._spread):
+            raise ValueError("the kernel of the training set overflowed; rescale the features.")
+        system[np.diag_indices_from(system)] += reg
         try:
             self._factor = cho_factor(system, lower=True, overwrite_a=True)
         except LinAlgError:
             raise ValueError(
-                f"the kernel matrix plus reg={self.reg:g} is not positive definite; the kernel is not positive "
+                f"the kernel matrix plus reg={reg:g} is not positive definite; the kernel is not positive "
                 "semi-definite on this data, or reg is too small for its precision: raise reg."
             ) from None
 
     def _dual_system(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Training kernel in double precision, symmetric to the last bit."""
         values = X if self._kernel is None else self._kernel(X)
-        if not np.all(np.isfinite(values)):
-            raise ValueError(f"{self._kernel!r} overflowed on the training set; rescale the features.")
         system = np.array(values, np.float64, order="F")
         if self._kernel is None and not np.allclose(system, system.T, rtol=1e-5, atol=1e-8 * np.abs(system).max()):
             raise ValueError('X must be symmetric with kernel="precomputed" (the kernel of the training set).')

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
 from flipcert.engine.blocks import map_blocks
+from flipcert.validation import check_number
 
 
 class KernelSVM(KernelClassifier):
@@ -65,13 +66,15 @@ class KernelSVM(KernelClassifier):
     def _fit_inputs(self, X: NDArray[Any]) -> None:
         self._fit_kernel(X)
         self.__dict__.pop("_largest_row_sum", None)
+        # A kernel that only scales inner products leaves all comparisons as they are: its weights can go unscaled, so
+        # that whole numbers stay whole and ties stay ties.
+        self._scale = None if self._kernel is None else self._kernel.product_scale(X.shape[1])
         if isinstance(self.C, str) and self.C == "auto":
             return
-        if isinstance(self.C, (str, bool)) or not 0 < self.C < np.inf:
-            raise ValueError(f'C must be "auto" or a positive number; got {self.C!r}.')
+        C = check_number(self.C, 'C, if not "auto",')
         # Row sums are rounded; a C that is too large only by that much is at the threshold, not above it.
-        rounding = X.shape[0] * float(np.finfo(X.dtype).eps)
-        if self.C * self._largest_row_sum > 1 + rounding:
+        rounding = X.shape[0] * float(np.finfo(np.float64).eps)
+        if C * self._largest_row_sum > 1 + rounding:
             raise ValueError(
                 f"C={self.C:g} is above the small-C threshold C_max_={self.C_max_:.6g} of this training set, where "
                 'the certificate ends; use C="auto" or a smaller C.'
@@ -94,10 +97,16 @@ class KernelSVM(KernelClassifier):
         def largest(block: NDArray[Any], n_rows: int) -> float:
             return float(np.abs(self._kernel_rows(block)[:n_rows]).sum(axis=1, dtype=np.float64).max())
 
-        return max(map_blocks(largest, X, self._block_rows(), self.n_jobs))
+        row_sum = max(map_blocks(largest, X, self._block_rows(), self.n_jobs))
+        if not np.isfinite(row_sum):
+            raise ValueError("the kernel of the training set overflowed; rescale the features.")
+        return row_sum
 
     def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
-        return self._kernel_rows(X)
+        return self._kernel_rows(X) if self._scale is None else X @ self.X_fit_.T
 
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
-        return self._kernel_rounding(X)
+        return self._kernel_rounding(X) / (1.0 if self._scale is None else self._scale)
+
+    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
+        return scores if self._scale is None else scores * self._scale

@@ -18,13 +18,18 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> tuple[NDArray[A
     if classes is None:
         if present.size < 2:
             raise ValueError(
-                f"y has one class only ({present[0]!r}); a prediction could not change. "
+                f"y has one class only ({present.tolist()[0]!r}); a prediction could not change. "
                 "Name the whole label space with classes=[...]."
             )
         return present, np.searchsorted(present, y)
-    space = np.unique(np.asarray(classes))
+    named = np.asarray(sorted(classes) if isinstance(classes, (set, frozenset)) else classes)
+    if named.ndim != 1 or (named.dtype == object and not all(isinstance(name, str) for name in named)):
+        raise ValueError(f"classes must be a list of labels of one type; got {classes!r}.")
+    space = np.unique(named)
     if space.size < 2:
-        raise ValueError(f"classes must name at least two classes; got {np.asarray(classes).tolist()!r}.")
+        raise ValueError(f"classes must name at least two classes; got {named.tolist()!r}.")
+    if space.dtype.kind == "f" and np.isnan(space).any():
+        raise ValueError(f"classes must not hold NaN; got {named.tolist()!r}.")
     known = set(space.tolist())
     foreign = [label for label in present.tolist() if label not in known]
     if foreign:

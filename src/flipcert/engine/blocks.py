@@ -8,9 +8,8 @@ depend on the number of cores, and a row alone goes through the same product sha
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,20 +50,38 @@ def map_blocks(
     )
 
 
-@lru_cache(maxsize=1)
-def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
+class _OneThread:
+    """Counts who needs BLAS to keep to one thread; the last one to leave restores what was there before."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._controller: ThreadpoolController | None = None
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._controller = self._controller or ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit.__enter__()
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.__exit__(*error)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread, so that its sums have one order whatever the machine."""
-    return _thread_pools().limit(limits=1, user_api="blas")
+# With one BLAS thread, sums have one order whatever the machine.
+one_blas_thread = _OneThread()
 
 
 def map_tasks(function: Callable[[Any], Result], items: Iterable[Any], n_jobs: int | None) -> list[Result]:
     """Call ``function`` on every item, on threads that share the memory, with BLAS kept to one thread each."""
     tasks = list(items)
-    with one_blas_thread():
+    with one_blas_thread:
         if len(tasks) < 2 or _workers(n_jobs) == 1:
             return [function(task) for task in tasks]
         results = Parallel(n_jobs=_workers(n_jobs), prefer="threads")(delayed(function)(task) for task in tasks)

@@ -30,6 +30,10 @@ def assign_partitions(X: NDArray[Any], n_partitions: Any, rule: Any, random_stat
     if isinstance(rule, str):
         check_choice(rule, "partition", RULES)
         if rule == "random":
+            if not isinstance(random_state, (int, np.integer)) or isinstance(random_state, bool):
+                raise ValueError(
+                    f"random_state must be a whole number, so that every fit cuts alike; got {random_state!r}."
+                )
             numbers = np.empty(n_rows, np.int64)
             numbers[check_random_state(random_state).permutation(n_rows)] = np.arange(n_rows) % n_partitions
         elif rule == "sorted":
@@ -44,9 +48,9 @@ def assign_partitions(X: NDArray[Any], n_partitions: Any, rule: Any, random_stat
             raise ValueError(f"partition has {numbers.size} entries, but X has {n_rows} rows.")
     sizes = np.bincount(numbers, minlength=n_partitions)
     if not sizes.all():
+        reason = "the given array" if not isinstance(rule, str) else f"{rule!r}, which keeps identical rows together"
         raise ValueError(
-            f"partition {int(np.argmin(sizes))} of n_partitions={n_partitions} would be empty under "
-            f"partition={rule if isinstance(rule, str) else 'the given array'!r} (identical rows stay together); "
+            f"partition {int(np.argmin(sizes))} of n_partitions={n_partitions} would be empty under {reason}; "
             "use fewer partitions."
         )
     return numbers

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,7 +20,7 @@ from flipcert.ensemble.partition import assign_partitions
 from flipcert.ensemble.voters import Voter, fit_voter
 from flipcert.ensemble.votes import count_votes
 from flipcert.flips.witness import Witness
-from flipcert.validation import check_choice, check_mask
+from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
 
 class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -90,7 +90,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         """Tell cross-validation whether the base classifier takes a precomputed kernel."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = get_tags(self.estimator).input_tags.pairwise
+        tags.input_tags.pairwise = hasattr(self.estimator, "fit") and get_tags(self.estimator).input_tags.pairwise
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> PartitionEnsemble:
@@ -110,6 +110,9 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        check_n_jobs(self.n_jobs)
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
+            raise ValueError(f"estimator must be a classifier object, such as KernelSVM(); got {self.estimator!r}.")
         inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
         self.classes_, _ = encode_labels(targets, self.classes)
         mask = check_mask(trusted, targets.size)
@@ -186,6 +189,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Certificates
         """
+        check_number(time_limit, "time_limit")
 
         def block(rows: NDArray[Any], n_rows: int) -> Outcome:
             return self._ballots(rows, n_rows, exact, time_limit).outcome()
@@ -219,6 +223,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of int64 of shape (n_test, n_classes)
         """
         check_choice(bound, "bound", ("lower", "upper", "exact"))
+        check_number(time_limit, "time_limit")
 
         def block(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
             ballots = self._cast(rows, n_rows)
@@ -246,6 +251,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the whole training set and ``witness.labels`` to put there. None where no attack
             is known.
         """
+        check_number(time_limit, "time_limit")
 
         def block(rows: NDArray[Any], n_rows: int) -> list[Witness | None]:
             ballots = self._ballots(rows, n_rows, exact, time_limit)

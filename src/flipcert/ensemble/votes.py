@@ -46,7 +46,7 @@ def ensemble_radius(
     if n_labels is not None:
         n_labels = int(check_integers(n_labels, "n_labels", minimum=1, ndim=0))
         prices = np.minimum(prices, n_labels + 1)
-    elif prices.size and int(prices.max()) > 2**61 // ballots.shape[1]:
+    if prices.size and int(prices.max()) > 2**61 // ballots.shape[1]:
         raise ValueError(f"costs holds {prices.max()}, too large to add up; say what is unreachable with n_labels.")
     cost = change_costs(ballots, prices)[1]
     return (cost if n_labels is None else np.minimum(cost, n_labels + 1)) - 1
@@ -112,7 +112,11 @@ def check_votes_and_costs(
     votes: ArrayLike, costs: ArrayLike, n_classes: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Validate votes and the costs of changing them."""
-    prices = check_integers(costs, "costs", minimum=0, ndim=3)
+    given = np.asarray(costs)
+    # However large, unreachable is unreachable.
+    prices = check_integers(
+        np.minimum(given, 2**62) if given.dtype.kind in "iuf" else given, "costs", minimum=0, ndim=3
+    )
     if prices.shape[2] < 2:
         raise ValueError(f"costs must cover at least two classes; got shape {prices.shape}.")
     if n_classes is not None and n_classes != prices.shape[2]:

@@ -19,6 +19,7 @@ from flipcert.flips._ladder import (
     sums_are_exact,
 )
 from flipcert.flips._level import level_cost, level_costs
+from flipcert.flips._mixture import tighten
 from flipcert.flips._rival import cheapest_rival, dearest_rival, rival_cost, winner_after
 from flipcert.flips._select import SHORT, fill_ladder, fill_top, line_up, set_floors
 
@@ -102,7 +103,7 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
     for t in range(weights.shape[0]):
         row = weights[t]
         total, largest, negative = line_up(row, labels, offset[t], scores, ladder.line)
-        slack = rounding_slack(total, row.size + n_classes + 8)
+        slack = rounding = rounding_slack(total, row.size + n_classes + 8)
         guess = highest(scores)
         gap = scores[guess] - scores.min()
         decided[t] = False
@@ -113,8 +114,9 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
             state = UNDECIDED
             if prediction[t] != UNDECIDED:
                 state = row_costs(
-                    ladder, scores, prediction[t], slack, unreachable, kind, negative, lower[t], upper[t], margin[t]
-                )
+                    ladder, scores, prediction[t], slack, rounding, unreachable, kind, negative,
+                    lower[t], upper[t], margin[t],
+                )  # fmt: skip
             if state == TRUNCATED:
                 longer += 1
             elif state == UNDECIDED and slack > 0.0 and sums_are_exact(row, offset[t], total):
@@ -126,9 +128,13 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
 
 
 @compiled
-def row_costs(ladder, scores, first, slack, unreachable, kind, negative, lower, upper, margin):
-    """Fill the costs of one row; 0 if that worked, else UNDECIDED or TRUNCATED."""
-    if not negative and (kind == UPPER or kind == BEST):
+def row_costs(ladder, scores, first, slack, rounding, unreachable, kind, negative, lower, upper, margin):
+    """Fill the costs of one row; 0 if that worked, else UNDECIDED or TRUNCATED.
+
+    ``rounding`` bounds the error of sums that are not exact; zero, for integers, leaves mixtures out.
+    """
+    exact = not negative and (kind == UPPER or kind == BEST)
+    if exact:
         state = level_costs(ladder, scores, first, slack, unreachable, upper, margin)
         for c in range(scores.size):
             lower[c] = upper[c]
@@ -142,18 +148,16 @@ def row_costs(ladder, scores, first, slack, unreachable, kind, negative, lower, 
         if kind == PUBLISHED_LOWER:
             gap = scores[first] - scores[c]
             lower[c], margin[c] = rival_cost(ladder, c, first, gap, slack, unreachable, 1, unreachable, False)
-        elif kind == LOWER or kind == BEST:
-            lower[c], margin[c] = dearest_rival(ladder, scores, c, first, slack, unreachable)
-        if lower[c] < 0:
-            return lower[c]
-        if kind == PUBLISHED_UPPER:
+        elif kind == PUBLISHED_UPPER:
             upper[c], doubt = greedy_cost(ladder, scores, c, True, slack, unreachable, unreachable)
             if 0 <= doubt < upper[c]:
                 return UNDECIDED
-        elif kind == UPPER or kind == BEST:
-            upper[c], _ = level_cost(ladder, scores, c, slack, unreachable, 1, False)
-            if upper[c] >= 0:
-                upper[c], _ = best_attack(ladder, scores, c, slack, unreachable, upper[c])
+        elif kind == LOWER:
+            lower[c], margin[c] = dearest_rival(ladder, scores, c, first, slack, unreachable)
+        else:
+            lower[c], upper[c], margin[c], _ = reach_bounds(ladder, scores, c, first, slack, rounding, unreachable)
+        if lower[c] < 0:
+            return lower[c]
         if upper[c] < 0:
             return upper[c]
     if kind == UPPER or kind == BEST:
@@ -166,25 +170,46 @@ def row_costs(ladder, scores, first, slack, unreachable, kind, negative, lower, 
     return 0
 
 
-BY_LEVEL, GREEDY, CAPPED_GREEDY, NO_ATTACK = range(4)
+BY_LEVEL, GREEDY, CAPPED_GREEDY, MIXED, NO_ATTACK = range(5)
 
 
 @compiled
-def best_attack(ladder, scores, target, slack, unreachable, by_level):
-    """Best of the level attack (cost given) and the two greedy ones: its cost and which one it is."""
-    best = by_level
-    which = BY_LEVEL if by_level < unreachable else NO_ATTACK
+def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
+    """Best bounds on the cost of reaching ``target``, the margin of the lower one, and which attack gives the upper.
+
+    UNDECIDED or TRUNCATED as the lower cost.
+    """
+    lower, margin = dearest_rival(ladder, scores, target, first, slack, unreachable)
+    if lower < 0:
+        return lower, unreachable, 0.0, NO_ATTACK
+    upper, _ = level_cost(ladder, scores, target, slack, unreachable, 1, False)
+    if upper < 0:
+        return upper, unreachable, 0.0, NO_ATTACK
+    which = BY_LEVEL if upper < unreachable else NO_ATTACK
     doubt = unreachable
     for attack in (GREEDY, CAPPED_GREEDY):
-        cost, unsure = attack_greedily(ladder, scores, target, attack, slack, unreachable)
-        if cost == TRUNCATED:
-            return TRUNCATED, NO_ATTACK
-        doubt = min(doubt, unsure)
-        if cost < best:
-            best = cost
-            which = attack
+        if lower < upper:
+            cost, unsure = attack_greedily(ladder, scores, target, attack, slack, unreachable)
+            if cost == TRUNCATED:
+                return TRUNCATED, unreachable, 0.0, NO_ATTACK
+            doubt = min(doubt, unsure)
+            if cost < upper:
+                upper = cost
+                which = attack
     # A closer look could have made an attack shorter, but not shorter than the best: then nothing is lost.
-    return (UNDECIDED, NO_ATTACK) if doubt < best else (best, which)
+    if max(doubt, lower) < upper:
+        return UNDECIDED, unreachable, 0.0, NO_ATTACK
+    if lower < upper and lower < unreachable and rounding > 0:
+        tight_lower, tight_upper, room = tighten(ladder, scores, target, first, slack, rounding, lower, upper)
+        if tight_lower < 0:
+            return tight_lower, unreachable, 0.0, NO_ATTACK
+        if tight_lower > lower:
+            lower = tight_lower
+            margin = room
+        if tight_upper < upper:
+            upper = tight_upper
+            which = MIXED
+    return lower, upper, margin, which
 
 
 @compiled

@@ -59,10 +59,11 @@ def greedy_cost(ladder, scores, target, published, slack, unreachable, at_most):
             closes = value[place[head[g]]]
             if against_leader:
                 closes = closes + (min(closes, current[front] - second) if published else closes)
-            if closes > damage:
+            # Of equal flips, take the one whose class can best do without (or is hurt least by) it.
+            if closes > damage or (closes == damage and choice >= 0 and current[q] < current[choice >> 1]):
                 damage = closes
                 choice = g
-        if damage < missing:
+        if damage <= missing and missing > 0:
             return TRUNCATED, doubt
         if choice < 0:
             return unreachable, doubt

@@ -56,6 +56,9 @@ class Ladder(NamedTuple):
     most: Any
     current: Any
     gains: Any
+    mixture: Any
+    # working space, one entry a group: next rung to look at
+    heads: Any
     # working space, one entry a rung: the flips of an attack, and rungs before they are sorted
     chosen: Any
     new_class: Any
@@ -82,6 +85,8 @@ def new_ladder(size: int, n_classes: int, numbers: Any = np.float64) -> Ladder:
         most=np.zeros(n_classes, np.int64),
         current=np.zeros(n_classes, numbers),
         gains=np.zeros(n_classes, numbers),
+        mixture=np.zeros(n_classes),
+        heads=np.zeros(2 * n_classes, np.int64),
         chosen=np.zeros(size, np.int64),
         new_class=np.zeros(size, np.int64),
         spare=np.zeros(size, numbers),
@@ -111,9 +116,10 @@ def index_groups(ladder, size):
 def rounding_slack(total, n_terms):
     """Bound the error of every sum that an algorithm forms from a row.
 
-    The two sides of a comparison together take at most ``6 * n_terms`` additions, every partial result stays below
-    ``2 * total`` in magnitude, and an addition errs by at most a unit roundoff of its result: 12 would do; 16 also
-    covers the rounding of ``total`` and of this bound itself. The last term covers underflow of the product.
+    An addition errs by at most a unit roundoff of its result. The two sides of a comparison together take at most
+    ``8 * n_terms`` additions with results up to ``total`` (scores, and up to three changes for each flip), or half as
+    many with results up to twice that (rival costs): 8 would do, and 16 also covers the rounding of ``total`` and of
+    this bound itself. The last term covers underflow of the product.
     """
     if not total < LARGEST_TOTAL:
         return np.inf
@@ -144,7 +150,7 @@ def sums_are_exact(row, offset, total):
                 lowest = min(lowest, exponent - 53 + bit)
     if lowest == 2000:
         return True
-    # total / 2**lowest, in two steps that cannot overflow on the way
+    # total / 2**lowest, in two steps: one could overflow where the result does not
     scaled = math.ldexp(total, -(lowest // 2))
     return math.ldexp(scaled, -(lowest - lowest // 2)) * 4.0 < EXACT_MULTIPLES
 

@@ -13,13 +13,16 @@ from flipcert.engine.jit import compiled
 from flipcert.flips._ladder import MOST_BUCKETS, N_BINS, index_groups
 
 # Rows up to this length go without a histogram: the first few rungs are picked out directly.
-SHORT = 256
+SHORT = 64
+_TOP = 24
 # Histograms look at about this many weights.
 _SAMPLE = 2048
 # Up to this many rungs are sorted by insertion at once.
 _FEW = 24
 # Buckets with more rungs than this are not worth sorting by insertion.
 _CROWDED = 48
+# A rung's group takes this many bits beside its sample while they are sorted.
+_GROUP_BITS = 24
 
 
 @compiled
@@ -89,11 +92,12 @@ def set_floors(line, starts, first, reach, largest, floor, bins):
         floor[g] = 0.0
     if not (reach < np.inf and 0.0 < largest < 1e300):
         return
-    for b in range(N_BINS):
+    n_bins = N_BINS if line.size > _SAMPLE else N_BINS // 4
+    for b in range(n_bins):
         bins[b] = 0.0
     n_classes = starts.size - 1
     stride = max(1, line.size // _SAMPLE)
-    scale = (N_BINS - 1) / (2.0 * largest)
+    scale = (n_bins - 1) / (2.0 * largest)
     for position in range(starts[first], starts[first + 1], stride):
         if line[position] > 0.0:
             bins[int(2.0 * line[position] * scale)] += 2.0 * line[position]
@@ -103,7 +107,7 @@ def set_floors(line, starts, first, reach, largest, floor, bins):
             weight = abs(line[position])
             bins[int(weight * scale)] += weight
     closed = 0.0
-    level = N_BINS - 1
+    level = n_bins - 1
     while level > 0 and closed * stride < reach:
         closed += bins[level]
         level -= 1
@@ -117,8 +121,8 @@ def set_floors(line, starts, first, reach, largest, floor, bins):
 def fill_ladder(line, labels, ladder):
     """Put the movable weights above their floors on the ladder."""
     members, starts = labels.members, labels.starts
-    # Unsorted first, in working space that only matters later.
-    value, group, index = ladder.spare, ladder.chosen, ladder.new_class
+    # Unsorted first, in working space that only matters later; sample and group in one number, to move less.
+    value, tag = ladder.spare, ladder.chosen
     size = 0
     lowest, largest = np.inf, 0.0
     for c in range(starts.size - 1):
@@ -127,19 +131,20 @@ def fill_ladder(line, labels, ladder):
             weight = line[position]
             if weight > positive or weight < negative:
                 value[size] = abs(weight)
-                group[size] = 2 * c + (1 if weight < 0.0 else 0)
-                index[size] = members[position]
+                tag[size] = members[position] << _GROUP_BITS | 2 * c | (1 if weight < 0.0 else 0)
                 lowest = min(lowest, value[size])
                 largest = max(largest, value[size])
                 size += 1
     if size <= _FEW or largest == lowest:
-        _sort_few(value, group, index, size, ladder)
-    elif not _sort_into_buckets(value, group, index, size, lowest, largest, ladder):
+        _sort_few(value, tag, size, ladder.value, ladder.index)
+    elif not _sort_into_buckets(value, tag, size, lowest, largest, ladder.buckets, ladder.value, ladder.index):
         order = np.argsort(-value[:size], kind="mergesort")
         for i in range(size):
             ladder.value[i] = value[order[i]]
-            ladder.group[i] = group[order[i]]
-            ladder.index[i] = index[order[i]]
+            ladder.index[i] = tag[order[i]]
+    for i in range(size):
+        ladder.group[i] = ladder.index[i] & ((1 << _GROUP_BITS) - 1)
+        ladder.index[i] >>= _GROUP_BITS
     index_groups(ladder, size)
     return size
 
@@ -148,9 +153,9 @@ def fill_ladder(line, labels, ladder):
 def fill_top(line, labels, ladder):
     """Put the few largest movable weights on the ladder."""
     members, starts = labels.members, labels.starts
-    value, group, index = ladder.value, ladder.group, ladder.index
+    value, index = ladder.value, ladder.index
     size = 0
-    room = min(12 + line.size // 8, line.size)
+    room = min(_TOP, line.size)
     floor = 0.0  # largest weight that did not fit
     for c in range(starts.size - 1):
         for position in range(starts[c], starts[c + 1]):
@@ -168,20 +173,25 @@ def fill_top(line, labels, ladder):
                 size += 1
             while j > 0 and value[j - 1] < weight:
                 value[j] = value[j - 1]
-                group[j] = group[j - 1]
                 index[j] = index[j - 1]
                 j -= 1
             value[j] = weight
-            group[j] = 2 * c + (1 if line[position] < 0.0 else 0)
-            index[j] = members[position]
+            index[j] = 2 * position + (1 if line[position] < 0.0 else 0)
     for g in range(ladder.floor.size):
         ladder.floor[g] = floor
+    for i in range(size):
+        position = index[i] >> 1
+        c = 0
+        while position >= starts[c + 1]:
+            c += 1
+        ladder.group[i] = 2 * c + (index[i] & 1)
+        index[i] = members[position]
     index_groups(ladder, size)
 
 
 @compiled
-def _sort_into_buckets(value, group, index, size, lowest, largest, ladder):
-    """Copy rungs to the ladder, largest first, equal ones in the order they came: into buckets, then by insertion.
+def _sort_into_buckets(value, tag, size, lowest, largest, heads, sorted_value, sorted_tag):
+    """Sort rungs, largest first, equal ones in the order they came: into buckets, then by insertion.
 
     Gives up, and returns False, if buckets are crowded, as those of weights that span many magnitudes are.
     """
@@ -191,7 +201,6 @@ def _sort_into_buckets(value, group, index, size, lowest, largest, ladder):
     scale = n_buckets / (largest - lowest) * (1.0 - 1e-9)
     if not scale < np.inf:
         return False
-    heads = ladder.buckets
     for b in range(n_buckets + 1):
         heads[b] = 0
     for i in range(size):
@@ -204,24 +213,21 @@ def _sort_into_buckets(value, group, index, size, lowest, largest, ladder):
         b = int((largest - value[i]) * scale)
         to = heads[b]
         heads[b] += 1
-        ladder.value[to] = value[i]
-        ladder.group[to] = group[i]
-        ladder.index[to] = index[i]
-    _sort_few(ladder.value, ladder.group, ladder.index, size, ladder)
+        sorted_value[to] = value[i]
+        sorted_tag[to] = tag[i]
+    _sort_few(sorted_value, sorted_tag, size, sorted_value, sorted_tag)
     return True
 
 
 @compiled
-def _sort_few(value, group, index, size, ladder):
-    """Sort by insertion, from the given arrays (or in place) to the ladder; fast for few or nearly sorted rungs."""
+def _sort_few(value, tag, size, sorted_value, sorted_tag):
+    """Sort by insertion, to other arrays or in place; fast for few or nearly sorted rungs."""
     for i in range(size):
-        v, g, k = value[i], group[i], index[i]
+        v, k = value[i], tag[i]
         j = i
-        while j > 0 and ladder.value[j - 1] < v:
-            ladder.value[j] = ladder.value[j - 1]
-            ladder.group[j] = ladder.group[j - 1]
-            ladder.index[j] = ladder.index[j - 1]
+        while j > 0 and sorted_value[j - 1] < v:
+            sorted_value[j] = sorted_value[j - 1]
+            sorted_tag[j] = sorted_tag[j - 1]
             j -= 1
-        ladder.value[j] = v
-        ladder.group[j] = g
-        ladder.index[j] = k
+        sorted_value[j] = v
+        sorted_tag[j] = k

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.exceptions import CertificateError
-from flipcert.flips._blocks import BY_LEVEL, NO_ATTACK, attack_greedily, best_attack, cheapest_change
+from flipcert.flips._blocks import (
+    BY_LEVEL,
+    MIXED,
+    NO_ATTACK,
+    UPPER,
+    attack_greedily,
+    cheapest_change,
+    reach_bounds,
+)
 from flipcert.flips._ladder import UNDECIDED
 from flipcert.flips._level import level_cost
 from flipcert.flips._rival import dearest_rival
@@ -16,7 +24,7 @@ from flipcert.flips.labels import Labels, check_labels
 from flipcert.flips.rows import DoubleRow, IntegerRow, Row
 from flipcert.flips.solver import cheapest_attack
 from flipcert.flips.witness import Witness
-from flipcert.validation import check_choice, check_integers, check_offset, check_weights
+from flipcert.validation import check_choice, check_integers, check_number, check_offset, check_weights
 
 
 def cheapest_flips(
@@ -57,6 +65,7 @@ def cheapest_flips(
     (array([0, 1]), array([2, 2]))
     """
     check_choice(bound, "bound", ("upper", "exact"))
+    check_number(time_limit, "time_limit")
     grouped = check_labels(labels, n_classes)
     rows = check_weights(weights, grouped.codes.size)
     offsets = check_offset(offset, rows.shape[0], grouped.n_classes)
@@ -93,17 +102,16 @@ def change_prediction(weights: NDArray[Any], labels: Labels, offset: NDArray[np.
 
 
 def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], target: int) -> Witness | None:
-    """The best attack known that makes ``target`` win one row: of the cost that ``flip_costs`` calls upper."""
+    """The best attack known that makes ``target`` win one row: of the cost that ``flip_costs`` calls upper.
+
+    Where rounding leaves the cost of *some* class open, the costs of the whole row are taken in integers, and so are
+    its witnesses.
+    """
     for make_row in (DoubleRow, IntegerRow):
         row = make_row(weights, labels, offset)
-        first = row.prediction
-        if first == UNDECIDED:
+        if row.costs(UPPER) is None:
             continue
-        if first == target:
-            return Witness.of([])
-        decided, witness = _best_witness(row, target)
-        if not decided:
-            continue
+        witness = Witness.of([]) if row.prediction == target else _best_witness(row, target)
         if witness is not None:
             replayed = IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes))
             if replayed != target:
@@ -132,26 +140,20 @@ def improve_witness(
     return known if better is None else better
 
 
-def _best_witness(row: Row, target: int) -> tuple[bool, Witness | None]:
-    """Decide between the attacks just as the flip costs do; (False, None) where rounding leaves it open."""
+def _best_witness(row: Row, target: int) -> Witness | None:
+    """Decide between the attacks just as the flip costs of the row did."""
     unreachable = row.labels.unreachable
-    by_level, _ = row.run(level_cost, target, row.slack, unreachable, 1, True)
-    if by_level == UNDECIDED:
-        return False, None
     if not row.has_negative:
-        return True, row.recorded(by_level) if by_level < unreachable else None
-    fewest, _, winner, _ = row.run(cheapest_change, row.slack, unreachable)
-    if fewest == UNDECIDED:
-        return False, None
+        cost, _ = row.run(level_cost, target, row.slack, unreachable, 1, True)
+        return row.recorded(cost) if cost < unreachable else None
+    fewest, first, winner, _ = row.run(cheapest_change, row.slack, unreachable)
     if winner == target:
-        return True, row.recorded(fewest)
-    cost, which = row.run(best_attack, target, row.slack, unreachable, by_level)
-    if cost == UNDECIDED:
-        return False, None
+        return row.recorded(fewest)
+    _, upper, _, which = row.run(reach_bounds, target, first, row.slack, row.rounding, unreachable)
     if which == NO_ATTACK:
-        return True, None
+        return None
     if which == BY_LEVEL:
         row.run(level_cost, target, row.slack, unreachable, 1, True)
-    else:
+    elif which != MIXED:
         row.run(attack_greedily, target, which, row.slack, unreachable)
-    return True, row.recorded(cost)
+    return row.recorded(upper)

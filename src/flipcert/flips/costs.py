@@ -13,7 +13,7 @@ from flipcert.flips._ladder import new_ladder
 from flipcert.flips.labels import Labels, check_labels
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
-from flipcert.validation import check_choice, check_offset, check_weights
+from flipcert.validation import check_choice, check_number, check_offset, check_weights
 
 _KINDS = {
     ("lower", "best"): _blocks.LOWER,
@@ -73,6 +73,7 @@ def flip_costs(
     check_choice(method, "method", ("best", "published"))
     if bound == "exact" and method == "published":
         raise ValueError('bound="exact" needs method="best"; got method="published", which has two bounds only.')
+    check_number(time_limit, "time_limit")
     grouped = check_labels(labels, n_classes)
     rows = check_weights(weights, grouped.codes.size)
     offsets = check_offset(offset, rows.shape[0], grouped.n_classes)
@@ -122,7 +123,9 @@ def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64
     for t in np.flatnonzero(~decided):
         row = IntegerRow(weights[t], labels, offset[t])
         costs.prediction[t], costs.lead[t] = row.prediction, row.lead
-        costs.lower[t], costs.upper[t], costs.margin[t] = row.costs(kind)
+        exact = row.costs(kind)
+        assert exact is not None, "integers decide everything"
+        costs.lower[t], costs.upper[t], costs.margin[t] = exact
     return costs
 
 

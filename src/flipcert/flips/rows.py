@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from flipcert.engine.rounding import quantum
 from flipcert.flips._blocks import cheapest_change, row_costs
 from flipcert.flips._ladder import (
+    UNDECIDED,
     Ladder,
     index_groups,
     leader,
@@ -65,6 +66,7 @@ class Row:
     ladder: Ladder
     scores: NDArray[Any]
     slack: float
+    rounding: float
 
     @property
     def has_negative(self) -> bool:
@@ -89,6 +91,27 @@ class Row:
         """Class with the second highest score."""
         return int(self.call(runner_up, self.scores, self.prediction))
 
+    def costs(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None:
+        """Lower and upper flip costs of the given kind to every class, and the margins of the lower ones.
+
+        None if a comparison stays undecided, of whatever class.
+        """
+        n_classes = self.labels.n_classes
+        lower, upper = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
+        margin = np.zeros(n_classes, self.scores.dtype)
+        first = self.prediction
+        if first == UNDECIDED:
+            return None
+        state = self.run(
+            row_costs, first, self.slack, self.rounding, self.labels.unreachable, kind, self.has_negative,
+            lower, upper, margin,
+        )  # fmt: skip
+        return (lower, upper, np.array([self.as_float(m) for m in margin])) if state == 0 else None
+
+    def as_float(self, number: Any) -> float:
+        """A sum of this row's numbers, in the unit of the weights."""
+        return float(number)
+
     def recorded(self, count: int) -> Witness:
         """The first ``count`` flips that the last algorithm recorded, most influential first."""
         order = np.argsort(self.ladder.chosen[:count], kind="stable")
@@ -107,7 +130,7 @@ class DoubleRow(Row):
         self.ladder = new_ladder(labels.n_movable, labels.n_classes)
         total, _, _ = line_up(weights, labels.grouped, offset, self.scores, self.ladder.line)
         fill_ladder(self.ladder.line, labels.grouped, self.ladder)
-        self.slack = rounding_slack(total, labels.codes.size + labels.n_classes + 8)
+        self.slack = self.rounding = rounding_slack(total, labels.codes.size + labels.n_classes + 8)
         if sums_are_exact(weights, offset, total):
             self.slack = 0.0
 
@@ -116,8 +139,13 @@ class IntegerRow(Row):
     """A row in Python integers, where every comparison is decided."""
 
     slack = 0
+    rounding = 0
 
     def __init__(self, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> None:
+        if not np.all(np.isfinite(weights)):
+            raise ValueError(
+                f"the weights of a row overflowed (got {weights[~np.isfinite(weights)][0]}); rescale the features."
+            )
         numbers, self._exponent = as_integers(np.concatenate([weights.astype(np.float64), offset]))
         self.labels = labels
         self.weights = numbers[: weights.size]
@@ -164,15 +192,6 @@ class IntegerRow(Row):
         cost, _, winner, margin = self.run(cheapest_change, 0, self.labels.unreachable)
         return int(cost), int(winner), self.as_float(margin)
 
-    def costs(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """Lower and upper flip costs of the given kind to every class, and the margins of the lower ones."""
-        n_classes = self.labels.n_classes
-        lower = np.zeros(n_classes, np.int64)
-        upper = np.zeros(n_classes, np.int64)
-        margin = np.zeros(n_classes, dtype=object)
-        self.run(row_costs, self.prediction, 0, self.labels.unreachable, kind, self.has_negative, lower, upper, margin)
-        return lower, upper, np.array([self.as_float(m) for m in margin])
-
     @property
     def lead(self) -> float:
         """By how much the predicted class is ahead of the second."""
@@ -180,7 +199,7 @@ class IntegerRow(Row):
             return np.inf
         return self.as_float(self.scores[self.prediction] - self.scores[self.runner_up])
 
-    def as_float(self, number: int | float) -> float:
+    def as_float(self, number: Any) -> float:
         """A sum of this row's integers, in the unit of the weights; infinity stays what it is."""
         if isinstance(number, float):
             return number

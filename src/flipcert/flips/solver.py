@@ -42,12 +42,13 @@ def cheapest_attack(row: IntegerRow, target: int, lower: int, upper: int, time_l
         except OutOfBudget:
             pass
     lower, attack = _Program(row, target).solve(lower, upper, deadline)
-    if attack is not None and len(attack) == lower:
-        return attack
+    if attack is not None:
+        upper = len(attack)
     if lower >= upper:
-        return None
+        return attack
     try:
-        return find_attack(row, target, lower, upper, deadline=deadline)
+        better = find_attack(row, target, lower, upper, deadline=deadline)
+        return attack if better is None else better
     except OutOfBudget:
         raise UnsolvedError(
             f"the exact cost of class {target} was not proven within time_limit={time_limit:g} s "
@@ -105,12 +106,13 @@ class _Program:
         shift = 0.5 / largest if exact_model else _TOLERANCE
         if exact_model and side > 0:
             return lower, None
-        # Beyond what all moves together can gain, how far beyond does not matter (and may not fit a float).
-        most = (n_moves + 1) * largest
-        needs = [
-            max(-most, min(most, self.row.scores[rival] - self.row.scores[self.target] + (rival < self.target)))
-            for rival in self.rivals
-        ]
+        # All flips together can neither gain more than this nor lose more: a larger need is out of reach, and how far
+        # below nothing a negative one is (it may not fit a float) does not matter.
+        most = sum(len(samples) for samples in self.samples) * largest
+        needs = [self.row.scores[rival] - self.row.scores[self.target] + (rival < self.target) for rival in self.rivals]
+        if max(needs) > most:
+            return upper, None
+        needs = [max(need, -most - largest) for need in needs]
         gains = sparse.csr_array(np.array([[gain / largest for gain in g] for g in self.gains]).T)
         pools = np.array([pool for pool, _ in self.moves])
         capacity = np.array([len(self.samples[pool]) for pool in pools], dtype=float)

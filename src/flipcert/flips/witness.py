@@ -45,6 +45,8 @@ class Witness:
 
     def apply(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Return a copy of the training labels with the flips made."""
-        flipped = np.array(labels, copy=True)
+        before = np.asarray(labels)
+        # A new label may be a longer string than any that is there.
+        flipped = before.astype(np.result_type(before, self.labels) if len(self) else before.dtype)
         flipped[self.indices] = self.labels
         return flipped

@@ -16,6 +16,13 @@ from flipcert.engine.rounding import Factor
 class Kernel(BaseEstimator):  # type: ignore[misc]
     """A positive semi-definite function of two inputs, with parameters that a grid search can set."""
 
+    def validate(self) -> None:
+        """Raise ValueError if a parameter makes no sense."""
+
+    def product_scale(self, n_inputs: int) -> float | None:
+        """The factor that turns inner products into the kernel, if that is all it does."""
+        return None
+
     @abstractmethod
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of shape (n_x, n_z), of the inputs' own precision; Z=None means X against itself."""
@@ -47,6 +54,8 @@ class CallableKernel(Kernel):
         """Call the function and check what comes back."""
         other = X if Z is None else Z
         values = np.asarray(self.function(X, other))
+        if values.dtype.kind not in "fiub":
+            raise ValueError(f"kernel returned values of type {values.dtype}; they must be real numbers.")
         if values.shape != (X.shape[0], other.shape[0]):
             raise ValueError(
                 f"kernel returned an array of shape {values.shape}; it must return (n_x, n_z) = "
@@ -74,6 +83,7 @@ def as_kernel(kernel: Any) -> Kernel:
     if kernel is None:
         return NTK()
     if isinstance(kernel, Kernel):
+        kernel.validate()
         return kernel
     named = {"ntk": NTK, "linear": Linear, "rbf": RBF}
     if isinstance(kernel, str) and kernel in named:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.kernels.base import Kernel
+from flipcert.validation import check_inputs
 
 
 class Linear(Kernel):
@@ -23,11 +24,13 @@ class Linear(Kernel):
 
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of X with Z."""
-        return X @ (X if Z is None else Z).T
+        left = check_inputs(X)
+        return left @ (left if Z is None else check_inputs(Z)).T
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Squared norm of each row."""
-        return np.einsum("ij,ij->i", X, X)
+        inputs = check_inputs(X)
+        return np.einsum("ij,ij->i", inputs, inputs)
 
     def n_features(self, n_inputs: int) -> int:
         """As many features as inputs."""
@@ -35,4 +38,8 @@ class Linear(Kernel):
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the inputs themselves."""
-        return X
+        return check_inputs(X)
+
+    def product_scale(self, n_inputs: int) -> float:
+        """The kernel is the inner product."""
+        return 1.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from flipcert.engine.rounding import Factor
 from flipcert.kernels._dense import ERF, RELU, dense_diagonal, dense_kernel
 from flipcert.kernels.base import Kernel
-from flipcert.validation import check_choice
+from flipcert.validation import check_choice, check_inputs, check_number
 
 _ACTIVATIONS = {"relu": RELU, "erf": ERF}
 # Beyond the product itself: the arc cosine near equal inputs loses digits, by about this factor.
@@ -68,7 +68,9 @@ class NTK(Kernel):
 
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of X with Z."""
-        self._check()
+        self.validate()
+        X = check_inputs(X)
+        Z = None if Z is None else check_inputs(Z)
         values = X @ (X if Z is None else Z).T
         if self.activation == "linear":
             slope, constant = self._line(X.shape[1])
@@ -87,7 +89,8 @@ class NTK(Kernel):
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row with itself."""
-        self._check()
+        self.validate()
+        X = check_inputs(X)
         squares = self._input_diagonal(X)
         if self.activation == "linear":
             slope, constant = self._line(X.shape[1])
@@ -96,11 +99,12 @@ class NTK(Kernel):
 
     def n_features(self, n_inputs: int) -> int | None:
         """Inputs and, with biases, a constant, for the linear network; None for the others."""
-        self._check()
+        self.validate()
         return n_inputs + (self.bias_std > 0) if self.activation == "linear" else None
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Feature map of the linear network: scaled inputs and a constant."""
+        X = check_inputs(X)
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
         slope, constant = self._line(X.shape[1])
@@ -111,20 +115,24 @@ class NTK(Kernel):
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Rounding of the product, carried through the layers."""
-        self._check()
+        self.validate()
         slope, _ = self._line(X.shape[1])
         loss = 1.0 if self.activation == "linear" else _ANGLE_LOSS
         return slope * loss * train.product_error(X)
 
-    def _check(self) -> None:
+    def product_scale(self, n_inputs: int) -> float | None:
+        """A linear network without biases scales the inner product."""
+        slope, constant = self._line(n_inputs)
+        return slope if self.activation == "linear" and constant == 0.0 else None
+
+    def validate(self) -> None:
+        """Check all parameters."""
         if not isinstance(self.depth, (int, np.integer)) or isinstance(self.depth, bool) or self.depth < 0:
             raise ValueError(f"depth must be a whole number of hidden layers, at least 0; got {self.depth!r}.")
         check_choice(self.activation, "activation", ("linear", *_ACTIVATIONS))
         check_choice(self.kind, "kind", ("ntk", "nngp"))
-        if not 0 < self.weight_std < np.inf:
-            raise ValueError(f"weight_std must be positive; got {self.weight_std!r}.")
-        if not 0 <= self.bias_std < np.inf:
-            raise ValueError(f"bias_std must not be negative; got {self.bias_std!r}.")
+        check_number(self.weight_std, "weight_std")
+        check_number(self.bias_std, "bias_std", zero=True)
 
     def _line(self, n_inputs: int) -> tuple[float, float]:
         """Slope and constant of the linear network's kernel as a function of the inner product."""

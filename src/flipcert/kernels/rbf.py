@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from flipcert.engine.rounding import Factor, row_norms
 from flipcert.kernels.base import Kernel
+from flipcert.validation import check_inputs, check_number
 
 
 class RBF(Kernel):
@@ -33,11 +34,19 @@ class RBF(Kernel):
 
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of X with Z."""
-        return np.ascontiguousarray(rbf_kernel(X, Z, gamma=self._scale(X)), X.dtype)
+        inputs = check_inputs(X)
+        other = None if Z is None else check_inputs(Z)
+        return np.ascontiguousarray(rbf_kernel(inputs, other, gamma=self._scale(inputs)), inputs.dtype)
+
+    def validate(self) -> None:
+        """Check gamma."""
+        if self.gamma is not None:
+            check_number(self.gamma, "gamma")
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """One for every row."""
-        return np.ones(X.shape[0], X.dtype)
+        inputs = check_inputs(X)
+        return np.ones(inputs.shape[0], inputs.dtype)
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Rounding of the squared distances, which are sums of products too."""
@@ -46,8 +55,4 @@ class RBF(Kernel):
         return np.where(exact, 0.0, self._scale(X) * distance_error * np.sqrt(train.shape[0]))
 
     def _scale(self, X: NDArray[Any]) -> float:
-        if self.gamma is None:
-            return 1.0 / X.shape[1]
-        if not self.gamma > 0:
-            raise ValueError(f"gamma must be positive; got {self.gamma!r}.")
-        return float(self.gamma)
+        return 1.0 / X.shape[1] if self.gamma is None else check_number(self.gamma, "gamma")

@@ -1,0 +1,179 @@
+"""Mixtures of rivals: tighter bounds for weights of both signs. Compiled.
+
+To reach class c it has to pass every rival, so it has to pass every weighted mean of them too. For whole numbers
+``m[q] >= 0`` with sum M, a labelling in which c wins has ``M s_c - sum_q m[q] s_q >= 0``. One flip raises the left side
+by at most ``w (M + m[p])`` for a positive weight of class p (moved to c), ``|w| (M + max m)`` for a negative one of c
+and ``|w| (max m - m[p])`` for a negative one of another class p (moved to the rival with the largest m). If the k
+largest of these do not cover the deficit, k flips are not enough: a proof for *every* m, so the search for a good m
+need not be trusted. A single rival is the special case of one m.
+
+"Deficit minus the k largest gains" is concave in m, so subgradient steps find an m that makes it positive if there
+is one. The k flips with the largest gains at such an m are also a good attack: positive weights go to c, negative ones
+to whichever class is then highest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flipcert.engine.jit import compiled
+from flipcert.flips._ladder import TRUNCATED, is_ahead
+
+# Multipliers are whole numbers of this size in all, so that they and their sums are exact in a double.
+_UNITS = 2.0**20
+_STEPS = 40
+
+
+@compiled
+def tighten(ladder, scores, target, first, slack, rounding, lower, upper):
+    """Raise the lower and lower the upper cost of reaching ``target`` as far as mixtures do.
+
+    Returns both, and by how much the deficit exceeds the gains of one flip fewer than the lower cost (infinity if the
+    lower cost did not change). TRUNCATED as the lower cost asks for a longer ladder. An attack that lowers the upper
+    cost is left recorded. ``rounding`` bounds the error of sums of weights even where they happen to be exact, because
+    products with multipliers need not be.
+    """
+    n_classes = scores.size
+    slope, m = ladder.gains, ladder.mixture
+    margin = np.inf
+    for q in range(n_classes):
+        m[q] = 0.0
+    m[first] = _UNITS
+    for _ in range(_STEPS):
+        total = 0.0
+        strongest = -1
+        deficit = 0.0
+        for q in range(n_classes):
+            if q != target:
+                total += m[q]
+                deficit += m[q] * (scores[q] - scores[target])
+                if strongest < 0 or m[q] > m[strongest]:
+                    strongest = q
+        gained, last = _largest_gains(ladder, target, m, total, strongest, lower, slope)
+        if last < 0.0:
+            return TRUNCATED, upper, 0.0
+        # The sums here carry the factors m, at most twice their total, and one more rounding each.
+        error = 4.0 * total * rounding
+        if deficit - gained > error and last == 0.0:
+            return upper, upper, margin  # all that can be flipped is not enough: nothing leads there
+        if deficit - gained > error:
+            lower += 1
+            margin = (deficit - gained) / (2.0 * total)
+            if lower == upper:
+                break
+            continue
+        if last == 0.0:
+            break
+        if _attack(ladder, scores, target, lower, slack):
+            upper = lower
+            break
+        # Polyak's step towards a value a little above zero, along the slope within the simplex of multipliers.
+        mean = 0.0
+        count = 0
+        for q in range(n_classes):
+            if q != target:
+                slope[q] = scores[q] - scores[target] - slope[q]
+                if m[q] > 0.0:
+                    mean += slope[q]
+                    count += 1
+        mean /= count
+        square = 0.0
+        for q in range(n_classes):
+            if q != target:
+                slope[q] -= mean
+                if m[q] == 0.0 and slope[q] < 0.0:
+                    slope[q] = 0.0
+                square += slope[q] * slope[q]
+        if square == 0.0:
+            break
+        step = (gained - deficit + 0.25 * last) / square
+        sum_of_m = 0.0
+        for q in range(n_classes):
+            if q != target:
+                m[q] = max(0.0, m[q] + step * slope[q])
+                sum_of_m += m[q]
+        if not 0.0 < sum_of_m < np.inf:
+            break
+        for q in range(n_classes):
+            m[q] = 0.0 if q == target else np.floor(m[q] / sum_of_m * _UNITS + 0.5)
+    return lower, upper, margin
+
+
+@compiled
+def _largest_gains(ladder, target, m, total, strongest, count, slope):
+    """Sum of the ``count`` largest gains at multipliers ``m``, and the smallest of them.
+
+    Instead of the smallest, zero says that there are fewer, and a negative number that the ladder is too short.
+
+    Records the samples, and leaves the slope of the sum with respect to each multiplier.
+    """
+    value, place, start, head = ladder.value, ladder.place, ladder.start, ladder.heads
+    n_groups = start.size - 1
+    for q in range(m.size):
+        slope[q] = 0.0
+    for g in range(n_groups):
+        head[g] = start[g]
+    gained = 0.0
+    best = 0.0
+    for k in range(count):
+        best = 0.0
+        missing = 0.0
+        choice = -1
+        for g in range(n_groups):
+            p = g >> 1
+            if g & 1:
+                factor = total + m[strongest] if p == target else m[strongest] - m[p]
+            else:
+                factor = 0.0 if p == target else total + m[p]
+            if head[g] < start[g + 1]:
+                gain = factor * value[place[head[g]]]
+                if gain > best:
+                    best = gain
+                    choice = g
+            else:
+                missing = max(missing, factor * ladder.floor[g])
+        if best <= missing and missing > 0.0:
+            return gained, -1.0
+        if choice < 0:
+            return gained, 0.0
+        position = place[head[choice]]
+        head[choice] += 1
+        ladder.chosen[k] = position
+        gained += best
+        p = choice >> 1
+        if choice & 1:
+            slope[strongest] += value[position]
+            if p != target:
+                slope[p] -= value[position]
+        else:
+            slope[p] += value[position]
+    return gained, best
+
+
+@compiled
+def _attack(ladder, scores, target, count, slack):
+    """Whether the recorded samples, flipped in the best way that is easy to see, make ``target`` win; records how."""
+    current = ladder.current
+    n_classes = scores.size
+    for q in range(n_classes):
+        current[q] = scores[q]
+    for step in range(count):
+        position = ladder.chosen[step]
+        if ladder.group[position] & 1 == 0:
+            current[ladder.group[position] >> 1] -= ladder.value[position]
+            current[target] += ladder.value[position]
+            ladder.new_class[step] = target
+    for step in range(count):
+        position = ladder.chosen[step]
+        if ladder.group[position] & 1:
+            old = ladder.group[position] >> 1
+            top = -1
+            for q in range(n_classes):
+                if q != target and q != old and (top < 0 or current[q] > current[top]):
+                    top = q
+            if top < 0:
+                return False
+            current[old] += ladder.value[position]
+            current[top] -= ladder.value[position]
+            ladder.new_class[step] = top
+    return is_ahead(current, target, slack) == 1
