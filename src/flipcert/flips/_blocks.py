@@ -171,6 +171,7 @@ def row_costs(ladder, scores, first, slack, rounding, unreachable, kind, negativ
 
 
 BY_LEVEL, GREEDY, CAPPED_GREEDY, MIXED, NO_ATTACK = range(5)
+FEW_STEPS, MORE_STEPS = 12, 24
 
 
 @compiled
@@ -182,34 +183,53 @@ def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
     lower, margin = dearest_rival(ladder, scores, target, first, slack, unreachable)
     if lower < 0:
         return lower, unreachable, 0.0, NO_ATTACK
-    upper, _ = level_cost(ladder, scores, target, slack, unreachable, 1, False)
-    if upper < 0:
-        return upper, unreachable, 0.0, NO_ATTACK
-    which = BY_LEVEL if upper < unreachable else NO_ATTACK
+    upper = unreachable
+    which = NO_ATTACK
+    # Mixtures first: mostly they meet in a few steps. Then other attacks, so that it is known how far there is to go.
+    for steps in (FEW_STEPS, MORE_STEPS):
+        if rounding > 0 and lower < upper:
+            tight_lower, tight_upper, room = tighten(
+                ladder, scores, target, first, slack, rounding, lower, upper, steps, steps == FEW_STEPS
+            )
+            if tight_lower < 0:
+                return tight_lower, unreachable, 0.0, NO_ATTACK
+            if tight_lower > lower:
+                lower = tight_lower
+                margin = room
+            if tight_upper < upper:
+                upper = tight_upper
+                which = MIXED
+        if lower == upper:
+            break
+        if steps == FEW_STEPS:
+            upper, which = best_attack(ladder, scores, target, slack, unreachable, lower)
+            if upper < 0:
+                return upper, unreachable, 0.0, NO_ATTACK
+    return lower, upper, margin, which
+
+
+@compiled
+def best_attack(ladder, scores, target, slack, unreachable, lower):
+    """Cheapest of the level attack and the greedy ones, and which one it is; none is cheaper than ``lower``.
+
+    UNDECIDED or TRUNCATED as the cost.
+    """
+    best, _ = level_cost(ladder, scores, target, slack, unreachable, lower, False)
+    if best < 0:
+        return best, NO_ATTACK
+    which = BY_LEVEL if best < unreachable else NO_ATTACK
     doubt = unreachable
     for attack in (GREEDY, CAPPED_GREEDY):
-        if lower < upper:
+        if lower < best:
             cost, unsure = attack_greedily(ladder, scores, target, attack, slack, unreachable)
             if cost == TRUNCATED:
-                return TRUNCATED, unreachable, 0.0, NO_ATTACK
+                return TRUNCATED, NO_ATTACK
             doubt = min(doubt, unsure)
-            if cost < upper:
-                upper = cost
+            if cost < best:
+                best = cost
                 which = attack
     # A closer look could have made an attack shorter, but not shorter than the best: then nothing is lost.
-    if max(doubt, lower) < upper:
-        return UNDECIDED, unreachable, 0.0, NO_ATTACK
-    if lower < upper and lower < unreachable and rounding > 0:
-        tight_lower, tight_upper, room = tighten(ladder, scores, target, first, slack, rounding, lower, upper)
-        if tight_lower < 0:
-            return tight_lower, unreachable, 0.0, NO_ATTACK
-        if tight_lower > lower:
-            lower = tight_lower
-            margin = room
-        if tight_upper < upper:
-            upper = tight_upper
-            which = MIXED
-    return lower, upper, margin, which
+    return (UNDECIDED, NO_ATTACK) if max(doubt, lower) < best else (best, which)
 
 
 @compiled

@@ -39,7 +39,7 @@ class Ladder(NamedTuple):
     Rung i is a movable weight w of class c: ``value[i] = |w|``, ``group[i] = 2 * c + (w < 0)``, ``index[i]`` the
     training sample. ``place[start[g]:start[g + 1]]`` are the rungs of group g, largest first, ``rank[i]`` is a rung's
     place among them, and ``start[-1]`` the number of rungs. Weights of group g that are not on the ladder are at most
-    ``floor[g]``; zero says that none is missing.
+    ``floor[g]``, all of them at most ``floor[-1]``; zero says that none is missing.
     """
 
     value: Any
@@ -78,7 +78,7 @@ def new_ladder(size: int, n_classes: int, numbers: Any = np.float64) -> Ladder:
         place=np.zeros(size, np.int64),
         start=np.zeros(2 * n_classes + 1, np.int64),
         rank=np.zeros(size, np.int64),
-        floor=np.zeros(2 * n_classes, numbers),
+        floor=np.zeros(2 * n_classes + 1, numbers),
         taken=np.zeros(n_classes, np.int64),
         kept=np.zeros(n_classes, np.int64),
         least=np.zeros(n_classes, np.int64),

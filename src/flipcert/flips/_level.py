@@ -23,7 +23,7 @@ def level_costs(ladder, scores, first, slack, unreachable, cost, margin):
     n_classes = scores.size
     taken, current, best_sum, next_rung = ladder.taken, ladder.current, ladder.gains, ladder.kept
     least, most = ladder.least, ladder.most  # bounds on each cost
-    deepest = 0 * scores[first]  # weights below the cut could be as large as this
+    deepest = ladder.floor[-1]  # weights below the cut could be as large as this
     for q in range(n_classes):
         taken[q] = 0
         next_rung[q] = 0
@@ -32,7 +32,6 @@ def level_costs(ladder, scores, first, slack, unreachable, cost, margin):
         least[q] = 0
         most[q] = unreachable
         margin[q] = np.inf
-        deepest = max(deepest, ladder.floor[2 * q])
     left = n_classes - 1
     stripped = 0 * scores[first]
     flips = 0
@@ -112,10 +111,7 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
     room = 0.0
     short_of_fewer = np.inf
     doubt = unreachable
-    extra_floor = 0 * scores[target]  # weights below the cut could be as large as this
-    for q in range(n_classes):
-        if q != target:
-            extra_floor = max(extra_floor, ladder.floor[2 * q])
+    extra_floor = ladder.floor[-1]  # weights below the cut could be as large as this
     for at_level in range(2 if slack == 0.0 else 1):
         for q in range(n_classes):
             taken[q] = 0

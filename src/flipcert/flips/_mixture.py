@@ -21,25 +21,25 @@ from flipcert.flips._ladder import TRUNCATED, is_ahead
 
 # Multipliers are whole numbers of this size in all, so that they and their sums are exact in a double.
 _UNITS = 2.0**20
-_STEPS = 40
 
 
 @compiled
-def tighten(ladder, scores, target, first, slack, rounding, lower, upper):
-    """Raise the lower and lower the upper cost of reaching ``target`` as far as mixtures do.
+def tighten(ladder, scores, target, first, slack, rounding, lower, upper, steps, afresh):
+    """Raise the lower and lower the upper cost of reaching ``target`` as far as mixtures do, in so many steps.
 
     Returns both, and by how much the deficit exceeds the gains of one flip fewer than the lower cost (infinity if the
     lower cost did not change). TRUNCATED as the lower cost asks for a longer ladder. An attack that lowers the upper
-    cost is left recorded. ``rounding`` bounds the error of sums of weights even where they happen to be exact, because
+    cost is left recorded. Multipliers start at the first class, or, not ``afresh``, where they were. ``rounding`` bounds the error of sums of weights even where they happen to be exact, because
     products with multipliers need not be.
     """
     n_classes = scores.size
     slope, m = ladder.gains, ladder.mixture
     margin = np.inf
-    for q in range(n_classes):
-        m[q] = 0.0
-    m[first] = _UNITS
-    for _ in range(_STEPS):
+    if afresh:
+        for q in range(n_classes):
+            m[q] = 0.0
+        m[first] = _UNITS
+    for _ in range(steps):
         total = 0.0
         strongest = -1
         deficit = 0.0

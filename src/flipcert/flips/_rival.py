@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled
+from flipcert.engine.jit import compiled, inlined
 from flipcert.flips._ladder import TRUNCATED, UNDECIDED, beats, leader, runner_up
 
 
-@compiled
+@inlined
 def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most, record):
     """Fewest flips after which ``target`` beats ``rival``, given ``gap = score[rival] - score[target]``.
 
@@ -23,10 +23,6 @@ def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most
     rivals, rivals_end = start[2 * rival], start[2 * rival + 1]
     owns, owns_end = start[2 * target + 1], start[2 * target + 2]
     other = 0
-    other_floor = 0 * gap
-    for g in range(start.size - 1):
-        if g >> 1 != rival and g >> 1 != target:
-            other_floor = max(other_floor, ladder.floor[g])
     total = gap - gap  # zero, in the arithmetic of the row
     cost = 0
     short = np.inf
@@ -43,7 +39,7 @@ def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most
         while other < size and (group[other] >> 1 == rival or group[other] >> 1 == target):
             other += 1
         best = 0 * gap
-        missing = other_floor  # what weights below the cut could close at most
+        missing = ladder.floor[-1]  # what weights below the cut could close at most
         if rivals < rivals_end:
             best = 2 * value[place[rivals]]
         else:

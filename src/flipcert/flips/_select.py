@@ -113,8 +113,9 @@ def set_floors(line, starts, first, reach, largest, floor, bins):
         level -= 1
     # one bin of margin: the sample is only a sample
     single = max(0.0, (level - 1) / scale) if closed * stride >= reach else 0.0
-    for g in range(floor.size):
+    for g in range(floor.size - 1):
         floor[g] = single / 2.0 if g == 2 * first or g & 1 else single
+    floor[-1] = single
 
 
 @compiled
