@@ -10,6 +10,7 @@ import numpy as np
 from flipcert.engine.jit import compiled
 from flipcert.flips._greedy import drop_needless, greedy_cost
 from flipcert.flips._ladder import (
+    LINE,
     TRUNCATED,
     UNDECIDED,
     highest,
@@ -36,7 +37,7 @@ def score_rows(weights, labels, offset, ladder, scores, prediction, decided):
     """Class scores and predictions of a block."""
     n_terms = weights.shape[1] + scores.shape[1] + 8
     for t in range(weights.shape[0]):
-        total, _, _ = line_up(weights[t], labels, offset[t], scores[t], ladder.line)
+        total, _, _ = line_up(weights[t], labels, offset[t], scores[t], ladder.numbers[LINE])
         prediction[t] = leader(scores[t], rounding_slack(total, n_terms))
         if prediction[t] == UNDECIDED and sums_are_exact(weights[t], offset[t], total):
             prediction[t] = leader(scores[t], 0.0)
@@ -50,7 +51,7 @@ def radius_rows(weights, labels, offset, unreachable, ladder, prediction, second
     scores = np.empty(n_classes)
     for t in range(weights.shape[0]):
         row = weights[t]
-        total, largest, _ = line_up(row, labels, offset[t], scores, ladder.line)
+        total, largest, _ = line_up(row, labels, offset[t], scores, ladder.numbers[LINE])
         slack = rounding_slack(total, row.size + n_classes + 8)
         guess = highest(scores)
         second[t] = runner_up(scores, guess) if n_classes > 1 else guess
@@ -58,7 +59,7 @@ def radius_rows(weights, labels, offset, unreachable, ladder, prediction, second
         decided[t] = False
         longer = 0
         while longer < len(_REACH_ANY):
-            _build(labels, guess, _REACH_ANY[longer] * gap, largest, ladder)
+            _build(ladder, labels, guess, _REACH_ANY[longer] * gap, largest)
             answer = cheapest_change(ladder, scores, slack, unreachable)
             if answer[0] == TRUNCATED:
                 longer += 1
@@ -102,14 +103,14 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
     scores = np.empty(n_classes)
     for t in range(weights.shape[0]):
         row = weights[t]
-        total, largest, negative = line_up(row, labels, offset[t], scores, ladder.line)
+        total, largest, negative = line_up(row, labels, offset[t], scores, ladder.numbers[LINE])
         slack = rounding = rounding_slack(total, row.size + n_classes + 8)
         guess = highest(scores)
         gap = scores[guess] - scores.min()
         decided[t] = False
         longer = 0
         while longer < len(_REACH_ALL):
-            _build(labels, guess, _REACH_ALL[longer] * gap, largest, ladder)
+            _build(ladder, labels, guess, _REACH_ALL[longer] * gap, largest)
             prediction[t] = leader(scores, slack)
             state = UNDECIDED
             if prediction[t] != UNDECIDED:
@@ -180,12 +181,14 @@ def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
 
     UNDECIDED or TRUNCATED as the lower cost.
     """
-    lower, margin = dearest_rival(ladder, scores, target, first, slack, unreachable)
+    gap = scores[first] - scores[target]
+    lower, margin = rival_cost(ladder, target, first, gap, slack, unreachable, 1, unreachable, False)
     if lower < 0:
         return lower, unreachable, 0.0, NO_ATTACK
     upper = unreachable
     which = NO_ATTACK
-    # Mixtures first: mostly they meet in a few steps. Then other attacks, so that it is known how far there is to go.
+    # Mixtures first: mostly they meet in a few steps. Then all rivals one by one and other attacks, to know how far there
+    # is to go.
     for steps in (FEW_STEPS, MORE_STEPS):
         if rounding > 0 and lower < upper:
             tight_lower, tight_upper, room = tighten(
@@ -202,6 +205,12 @@ def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
         if lower == upper:
             break
         if steps == FEW_STEPS:
+            dearest, room = dearest_rival(ladder, scores, target, first, slack, unreachable)
+            if dearest < 0:
+                return dearest, unreachable, 0.0, NO_ATTACK
+            if dearest > lower:
+                lower = dearest
+                margin = room
             upper, which = best_attack(ladder, scores, target, slack, unreachable, lower)
             if upper < 0:
                 return upper, unreachable, 0.0, NO_ATTACK
@@ -243,10 +252,11 @@ def attack_greedily(ladder, scores, target, attack, slack, unreachable):
 
 
 @compiled
-def _build(labels, first, reach, largest, ladder):
+def _build(ladder, labels, first, reach, largest):
     """Build the ladder of the row that is lined up, so that it reaches as far as asked."""
-    if ladder.line.size <= SHORT and reach < np.inf:
-        fill_top(ladder.line, labels, ladder)
+    n_movable = labels.members.size
+    if n_movable <= SHORT and reach < np.inf:
+        fill_top(ladder, labels)
     else:
-        set_floors(ladder.line, labels.starts, first, reach, largest, ladder.floor, ladder.bins)
-        fill_ladder(ladder.line, labels, ladder)
+        set_floors(ladder, n_movable, labels.starts, first, reach, largest)
+        fill_ladder(ladder, labels)

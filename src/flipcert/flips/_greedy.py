@@ -9,7 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine.jit import compiled
-from flipcert.flips._ladder import TRUNCATED, UNDECIDED, is_ahead
+from flipcert.flips._ladder import (
+    CHOSEN,
+    COUNT,
+    CURRENT,
+    FLOOR,
+    HEADS,
+    NEW_CLASS,
+    PLACE,
+    START,
+    TRUNCATED,
+    UNDECIDED,
+    VALUE,
+    is_ahead,
+)
 from flipcert.flips._rival import move
 
 
@@ -22,14 +35,16 @@ def greedy_cost(ladder, scores, target, published, slack, unreachable, at_most):
     Flips are recorded on the ladder. Returns their number (``unreachable`` when stuck, or when there would be more
     than ``at_most``) and the first number at which it was too close to call whether ``target`` leads.
     """
-    value, place, start = ladder.value, ladder.place, ladder.start
+    value, place, start = ladder.numbers[VALUE], ladder.rungs[PLACE], ladder.rungs[START]
     n_classes = scores.size
-    current = ladder.current
+    current = ladder.numbers[CURRENT, : scores.size]
     for q in range(n_classes):
         current[q] = scores[q]
-    head = start[: 2 * n_classes].copy()
+    head = ladder.rungs[HEADS]
+    for g in range(2 * n_classes):
+        head[g] = start[g]
     doubt = unreachable
-    for step in range(min(start[-1], at_most) + 1):
+    for step in range(min(ladder.rungs[COUNT, 0], at_most) + 1):
         won = is_ahead(current, target, slack)
         if won == 1:
             return step, doubt
@@ -54,7 +69,7 @@ def greedy_cost(ladder, scores, target, published, slack, unreachable, at_most):
             if not against_leader and (q == front or q == target or (published and negative)):
                 continue
             if head[g] == start[g + 1]:
-                missing = max(missing, 2 * ladder.floor[g] if against_leader else ladder.floor[g])
+                missing = max(missing, 2 * ladder.numbers[FLOOR, g] if against_leader else ladder.numbers[FLOOR, g])
                 continue
             closes = value[place[head[g]]]
             if against_leader:
@@ -67,8 +82,8 @@ def greedy_cost(ladder, scores, target, published, slack, unreachable, at_most):
             return TRUNCATED, doubt
         if choice < 0:
             return unreachable, doubt
-        ladder.chosen[step] = place[head[choice]]
-        ladder.new_class[step] = front if choice & 1 else target
+        ladder.rungs[CHOSEN, step] = place[head[choice]]
+        ladder.rungs[NEW_CLASS, step] = front if choice & 1 else target
         head[choice] += 1
         move(ladder, current, step, 1)
     return unreachable, doubt
@@ -77,8 +92,8 @@ def greedy_cost(ladder, scores, target, published, slack, unreachable, at_most):
 @compiled
 def drop_needless(ladder, scores, target, slack, count):
     """Take back recorded flips that the attack does not need, smallest first; return how many stay, and a doubt."""
-    chosen, new_class = ladder.chosen, ladder.new_class
-    after = ladder.current
+    chosen, new_class = ladder.rungs[CHOSEN], ladder.rungs[NEW_CLASS]
+    after = ladder.numbers[CURRENT, : scores.size]
     for q in range(scores.size):
         after[q] = scores[q]
     for step in range(count):

@@ -33,83 +33,49 @@ MOST_BUCKETS = 8192
 N_BINS = 256
 
 
-class Ladder(NamedTuple):
-    """Weights of a row in order, and room to work in.
+# Rows of ``Ladder.rungs``: of each rung, of each group, of each class; the flips of an attack; working space.
+GROUP, INDEX, PLACE, RANK, START, HEADS, TAKEN, KEPT, LEAST, MOST, CHOSEN, NEW_CLASS, BUCKETS, COUNT = range(14)
+# Rows of ``Ladder.numbers``: of each rung, of each group; working space for classes and for whole rows.
+VALUE, FLOOR, DEEPEST, CURRENT, GAINS, MIXTURE, SPARE, LINE, BINS = range(9)
 
-    Rung i is a movable weight w of class c: ``value[i] = |w|``, ``group[i] = 2 * c + (w < 0)``, ``index[i]`` the
-    training sample. ``place[start[g]:start[g + 1]]`` are the rungs of group g, largest first, ``rank[i]`` is a rung's
-    place among them, and ``start[-1]`` the number of rungs. Weights of group g that are not on the ladder are at most
-    ``floor[g]``, all of them at most ``floor[-1]``; zero says that none is missing.
+
+class Ladder(NamedTuple):
+    """Weights of a row in order, and room to work in: one table of whole numbers, one of the row's own numbers.
+
+    Two tables rather than many arrays, because compiled code hands over every array of a call one by one.
+
+    Rung i is a movable weight w of class c: ``numbers[VALUE, i] = |w|``, ``rungs[GROUP, i] = 2 * c + (w < 0)``, and
+    ``rungs[INDEX, i]`` the training sample. There are ``rungs[COUNT, 0]`` of them. The rungs of group g, largest first,
+    are ``rungs[PLACE, rungs[START, g]:rungs[START, g + 1]]``, and ``rungs[RANK, i]`` is a rung's place among them.
+    Weights of group g that are not on the ladder are at most ``numbers[FLOOR, g]``, all of them at most
+    ``numbers[DEEPEST, 0]``; zero says that none is missing.
     """
 
-    value: Any
-    group: Any
-    index: Any
-    place: Any
-    start: Any
-    rank: Any
-    floor: Any
-    # working space, one entry a class: counts and scores
-    taken: Any
-    kept: Any
-    least: Any
-    most: Any
-    current: Any
-    gains: Any
-    mixture: Any
-    # working space, one entry a group: next rung to look at
-    heads: Any
-    # working space, one entry a rung: the flips of an attack, and rungs before they are sorted
-    chosen: Any
-    new_class: Any
-    spare: Any
-    # working space: the row class by class, counts of buckets, a histogram
-    line: Any
-    buckets: Any
-    bins: Any
+    rungs: Any
+    numbers: Any
 
 
 def new_ladder(size: int, n_classes: int, numbers: Any = np.float64) -> Ladder:
     """Room for a ladder of at most ``size`` rungs."""
-    return Ladder(
-        value=np.zeros(size, numbers),
-        group=np.zeros(size, np.int64),
-        index=np.zeros(size, np.int64),
-        place=np.zeros(size, np.int64),
-        start=np.zeros(2 * n_classes + 1, np.int64),
-        rank=np.zeros(size, np.int64),
-        floor=np.zeros(2 * n_classes + 1, numbers),
-        taken=np.zeros(n_classes, np.int64),
-        kept=np.zeros(n_classes, np.int64),
-        least=np.zeros(n_classes, np.int64),
-        most=np.zeros(n_classes, np.int64),
-        current=np.zeros(n_classes, numbers),
-        gains=np.zeros(n_classes, numbers),
-        mixture=np.zeros(n_classes),
-        heads=np.zeros(2 * n_classes, np.int64),
-        chosen=np.zeros(size, np.int64),
-        new_class=np.zeros(size, np.int64),
-        spare=np.zeros(size, numbers),
-        line=np.zeros(size, numbers),
-        buckets=np.zeros(MOST_BUCKETS + 1, np.int64),
-        bins=np.zeros(N_BINS),
-    )
+    width = max(size, 2 * n_classes, N_BINS) + 1
+    return Ladder(rungs=np.zeros((14, width), np.int64), numbers=np.zeros((9, width), numbers))
 
 
 @compiled
-def index_groups(ladder, size):
-    """Fill ``place``, ``start`` and ``rank`` from the groups of the first ``size`` rungs."""
-    group, place, start, rank = ladder.group, ladder.place, ladder.start, ladder.rank
-    n_groups = start.size - 1
+def index_groups(ladder, size, n_groups):
+    """Note how many rungs there are, and where those of each group stand."""
+    rungs = ladder.rungs
+    rungs[COUNT, 0] = size
     for g in range(n_groups + 1):
-        start[g] = 0
+        rungs[START, g] = 0
     for position in range(size):
-        rank[position] = start[group[position] + 1]
-        start[group[position] + 1] += 1
+        g = rungs[GROUP, position]
+        rungs[RANK, position] = rungs[START, g + 1]
+        rungs[START, g + 1] += 1
     for g in range(n_groups):
-        start[g + 1] += start[g]
+        rungs[START, g + 1] += rungs[START, g]
     for position in range(size):
-        place[start[group[position]] + rank[position]] = position
+        rungs[PLACE, rungs[START, rungs[GROUP, position]] + rungs[RANK, position]] = position
 
 
 @compiled

@@ -5,7 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine.jit import compiled
-from flipcert.flips._ladder import TRUNCATED, UNDECIDED, beats
+from flipcert.flips._ladder import (
+    CHOSEN,
+    COUNT,
+    CURRENT,
+    DEEPEST,
+    FLOOR,
+    GAINS,
+    GROUP,
+    KEPT,
+    LEAST,
+    MOST,
+    NEW_CLASS,
+    PLACE,
+    RANK,
+    START,
+    TAKEN,
+    TRUNCATED,
+    UNDECIDED,
+    VALUE,
+    beats,
+)
 
 
 @compiled
@@ -18,12 +38,17 @@ def level_costs(ladder, scores, first, slack, unreachable, cost, margin):
     ``s_c + G > L`` and cannot if ``s_c + T < L``; where the first k of the one follows the last k of the other, that
     is its cost. Only the classes in between are scanned level by level.
     """
-    value, group, place, start = ladder.value, ladder.group, ladder.place, ladder.start
-    size = start[-1]
+    value, group, place, start = ladder.numbers[VALUE], ladder.rungs[GROUP], ladder.rungs[PLACE], ladder.rungs[START]
+    size = ladder.rungs[COUNT, 0]
     n_classes = scores.size
-    taken, current, best_sum, next_rung = ladder.taken, ladder.current, ladder.gains, ladder.kept
-    least, most = ladder.least, ladder.most  # bounds on each cost
-    deepest = ladder.floor[-1]  # weights below the cut could be as large as this
+    taken, current, best_sum, next_rung = (
+        ladder.rungs[TAKEN],
+        ladder.numbers[CURRENT],
+        ladder.numbers[GAINS],
+        ladder.rungs[KEPT],
+    )
+    least, most = ladder.rungs[LEAST], ladder.rungs[MOST]  # bounds on each cost
+    deepest = ladder.numbers[DEEPEST, 0]  # weights below the cut could be as large as this
     for q in range(n_classes):
         taken[q] = 0
         next_rung[q] = 0
@@ -101,17 +126,23 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
     A comparison too close to call counts as "not reached" and leaves a doubt: whether that many flips would do. Only
     a doubt below the cost found in the end leaves the cost undecided.
     """
-    value, group, place, start, rank = ladder.value, ladder.group, ladder.place, ladder.start, ladder.rank
-    size = start[-1]
+    value, group, place, start, rank = (
+        ladder.numbers[VALUE],
+        ladder.rungs[GROUP],
+        ladder.rungs[PLACE],
+        ladder.rungs[START],
+        ladder.rungs[RANK],
+    )
+    size = ladder.rungs[COUNT, 0]
     n_classes = scores.size
-    taken = ladder.taken  # forced flips of each class
-    current = ladder.current  # scores after the forced flips
+    taken = ladder.rungs[TAKEN]  # forced flips of each class
+    current = ladder.numbers[CURRENT, : scores.size]  # scores after the forced flips
     best = unreachable
     best_end = -1
     room = 0.0
     short_of_fewer = np.inf
     doubt = unreachable
-    extra_floor = ladder.floor[-1]  # weights below the cut could be as large as this
+    extra_floor = ladder.numbers[DEEPEST, 0]  # weights below the cut could be as large as this
     for at_level in range(2 if slack == 0.0 else 1):
         for q in range(n_classes):
             taken[q] = 0
@@ -135,7 +166,7 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
                 for q in range(target):
                     while current[q] >= level and not stuck:
                         if taken[q] == start[2 * q + 1] - start[2 * q]:
-                            if ladder.floor[2 * q] > 0:
+                            if ladder.numbers[FLOOR, 2 * q] > 0:
                                 return TRUNCATED, 0.0
                             stuck = True
                         else:
@@ -181,7 +212,7 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
                 if cost < best:
                     best = cost
                     for q in range(n_classes):
-                        ladder.kept[q] = taken[q]
+                        ladder.rungs[KEPT, q] = taken[q]
                     best_end = end
                     room = gained - level
                     short_of_fewer = short
@@ -193,7 +224,7 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
             if forced >= best or best == at_least:
                 break
             if taken[top] == start[2 * top + 1] - start[2 * top]:
-                if ladder.floor[2 * top] > 0:
+                if ladder.numbers[FLOOR, 2 * top] > 0:
                     return TRUNCATED, 0.0
                 break
             position = place[start[2 * top] + taken[top]]
@@ -210,9 +241,13 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
         step = 0
         for position in range(size):
             q = group[position] >> 1
-            if q != target and group[position] & 1 == 0 and (position < best_end or rank[position] < ladder.kept[q]):
-                ladder.chosen[step] = position
-                ladder.new_class[step] = target
+            if (
+                q != target
+                and group[position] & 1 == 0
+                and (position < best_end or rank[position] < ladder.rungs[KEPT, q])
+            ):
+                ladder.rungs[CHOSEN, step] = position
+                ladder.rungs[NEW_CLASS, step] = target
                 step += 1
     return best, min(room, short_of_fewer)
 
@@ -221,8 +256,8 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
 def _least(ladder, target, level, slack, gained, cost, end):
     """Fewest flips that might reach the level, given a number that might: drop extra ones until it certainly fails."""
     while end > 0:
-        if _is_extra(ladder.group[end - 1], ladder.rank[end - 1], ladder.taken, target):
-            gained = gained - ladder.value[end - 1]
+        if _is_extra(ladder.rungs[GROUP, end - 1], ladder.rungs[RANK, end - 1], ladder.rungs[TAKEN], target):
+            gained = gained - ladder.numbers[VALUE, end - 1]
             if beats(gained - level, True, slack) == 0:
                 break
             cost -= 1

@@ -17,7 +17,21 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine.jit import compiled
-from flipcert.flips._ladder import TRUNCATED, is_ahead
+from flipcert.flips._ladder import (
+    CHOSEN,
+    CURRENT,
+    FLOOR,
+    GAINS,
+    GROUP,
+    HEADS,
+    MIXTURE,
+    NEW_CLASS,
+    PLACE,
+    START,
+    TRUNCATED,
+    VALUE,
+    is_ahead,
+)
 
 # Multipliers are whole numbers of this size in all, so that they and their sums are exact in a double.
 _UNITS = 2.0**20
@@ -29,11 +43,12 @@ def tighten(ladder, scores, target, first, slack, rounding, lower, upper, steps,
 
     Returns both, and by how much the deficit exceeds the gains of one flip fewer than the lower cost (infinity if the
     lower cost did not change). TRUNCATED as the lower cost asks for a longer ladder. An attack that lowers the upper
-    cost is left recorded. Multipliers start at the first class, or, not ``afresh``, where they were. ``rounding`` bounds the error of sums of weights even where they happen to be exact, because
-    products with multipliers need not be.
+    cost is left recorded. Multipliers start at the first class, or, not ``afresh``, where they were. ``rounding``
+    bounds the error of sums of weights even where they happen to be exact, because products with multipliers need not
+    be.
     """
     n_classes = scores.size
-    slope, m = ladder.gains, ladder.mixture
+    slope, m = ladder.numbers[GAINS], ladder.numbers[MIXTURE]
     margin = np.inf
     if afresh:
         for q in range(n_classes):
@@ -49,7 +64,7 @@ def tighten(ladder, scores, target, first, slack, rounding, lower, upper, steps,
                 deficit += m[q] * (scores[q] - scores[target])
                 if strongest < 0 or m[q] > m[strongest]:
                     strongest = q
-        gained, last = _largest_gains(ladder, target, m, total, strongest, lower, slope)
+        gained, last = _largest_gains(ladder, scores, target, total, strongest, lower)
         if last < 0.0:
             return TRUNCATED, upper, 0.0
         # The sums here carry the factors m, at most twice their total, and one more rounding each.
@@ -100,16 +115,17 @@ def tighten(ladder, scores, target, first, slack, rounding, lower, upper, steps,
 
 
 @compiled
-def _largest_gains(ladder, target, m, total, strongest, count, slope):
+def _largest_gains(ladder, scores, target, total, strongest, count):
     """Sum of the ``count`` largest gains at multipliers ``m``, and the smallest of them.
 
     Instead of the smallest, zero says that there are fewer, and a negative number that the ladder is too short.
 
     Records the samples, and leaves the slope of the sum with respect to each multiplier.
     """
-    value, place, start, head = ladder.value, ladder.place, ladder.start, ladder.heads
-    n_groups = start.size - 1
-    for q in range(m.size):
+    value, place, start, head = ladder.numbers[VALUE], ladder.rungs[PLACE], ladder.rungs[START], ladder.rungs[HEADS]
+    n_groups = 2 * scores.size
+    slope, m = ladder.numbers[GAINS], ladder.numbers[MIXTURE]
+    for q in range(scores.size):
         slope[q] = 0.0
     for g in range(n_groups):
         head[g] = start[g]
@@ -131,14 +147,14 @@ def _largest_gains(ladder, target, m, total, strongest, count, slope):
                     best = gain
                     choice = g
             else:
-                missing = max(missing, factor * ladder.floor[g])
+                missing = max(missing, factor * ladder.numbers[FLOOR, g])
         if best <= missing and missing > 0.0:
             return gained, -1.0
         if choice < 0:
             return gained, 0.0
         position = place[head[choice]]
         head[choice] += 1
-        ladder.chosen[k] = position
+        ladder.rungs[CHOSEN, k] = position
         gained += best
         p = choice >> 1
         if choice & 1:
@@ -153,27 +169,27 @@ def _largest_gains(ladder, target, m, total, strongest, count, slope):
 @compiled
 def _attack(ladder, scores, target, count, slack):
     """Whether the recorded samples, flipped in the best way that is easy to see, make ``target`` win; records how."""
-    current = ladder.current
+    current = ladder.numbers[CURRENT, : scores.size]
     n_classes = scores.size
     for q in range(n_classes):
         current[q] = scores[q]
     for step in range(count):
-        position = ladder.chosen[step]
-        if ladder.group[position] & 1 == 0:
-            current[ladder.group[position] >> 1] -= ladder.value[position]
-            current[target] += ladder.value[position]
-            ladder.new_class[step] = target
+        position = ladder.rungs[CHOSEN, step]
+        if ladder.rungs[GROUP, position] & 1 == 0:
+            current[ladder.rungs[GROUP, position] >> 1] -= ladder.numbers[VALUE, position]
+            current[target] += ladder.numbers[VALUE, position]
+            ladder.rungs[NEW_CLASS, step] = target
     for step in range(count):
-        position = ladder.chosen[step]
-        if ladder.group[position] & 1:
-            old = ladder.group[position] >> 1
+        position = ladder.rungs[CHOSEN, step]
+        if ladder.rungs[GROUP, position] & 1:
+            old = ladder.rungs[GROUP, position] >> 1
             top = -1
             for q in range(n_classes):
                 if q != target and q != old and (top < 0 or current[q] > current[top]):
                     top = q
             if top < 0:
                 return False
-            current[old] += ladder.value[position]
-            current[top] -= ladder.value[position]
-            ladder.new_class[step] = top
+            current[old] += ladder.numbers[VALUE, position]
+            current[top] -= ladder.numbers[VALUE, position]
+            ladder.rungs[NEW_CLASS, step] = top
     return is_ahead(current, target, slack) == 1

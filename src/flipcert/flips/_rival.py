@@ -5,7 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine.jit import compiled, inlined
-from flipcert.flips._ladder import TRUNCATED, UNDECIDED, beats, leader, runner_up
+from flipcert.flips._ladder import (
+    CHOSEN,
+    COUNT,
+    CURRENT,
+    DEEPEST,
+    FLOOR,
+    GROUP,
+    NEW_CLASS,
+    PLACE,
+    START,
+    TRUNCATED,
+    UNDECIDED,
+    VALUE,
+    beats,
+    leader,
+    runner_up,
+)
 
 
 @inlined
@@ -18,8 +34,8 @@ def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most
     Flips are recorded on the ladder on demand. Returns the cost and the margin: by how much the deciding sums clear
     the gap.
     """
-    value, group, place, start = ladder.value, ladder.group, ladder.place, ladder.start
-    size = start[-1]
+    value, group, place, start = ladder.numbers[VALUE], ladder.rungs[GROUP], ladder.rungs[PLACE], ladder.rungs[START]
+    size = ladder.rungs[COUNT, 0]
     rivals, rivals_end = start[2 * rival], start[2 * rival + 1]
     owns, owns_end = start[2 * target + 1], start[2 * target + 2]
     other = 0
@@ -39,18 +55,18 @@ def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most
         while other < size and (group[other] >> 1 == rival or group[other] >> 1 == target):
             other += 1
         best = 0 * gap
-        missing = ladder.floor[-1]  # what weights below the cut could close at most
+        missing = ladder.numbers[DEEPEST, 0]  # what weights below the cut could close at most
         if rivals < rivals_end:
             best = 2 * value[place[rivals]]
         else:
-            missing = max(missing, 2 * ladder.floor[2 * rival])
+            missing = max(missing, 2 * ladder.numbers[FLOOR, 2 * rival])
         choice = 0
         if owns < owns_end:
             if 2 * value[place[owns]] > best:
                 best = 2 * value[place[owns]]
                 choice = 1
         else:
-            missing = max(missing, 2 * ladder.floor[2 * target + 1])
+            missing = max(missing, 2 * ladder.numbers[FLOOR, 2 * target + 1])
         if other < size and value[other] > best:
             best = value[other]
             choice = 2
@@ -63,8 +79,8 @@ def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most
             continue
         if record:
             position = place[rivals] if choice == 0 else place[owns] if choice == 1 else other
-            ladder.chosen[cost] = position
-            ladder.new_class[cost] = rival if group[position] & 1 else target
+            ladder.rungs[CHOSEN, cost] = position
+            ladder.rungs[NEW_CLASS, cost] = rival if group[position] & 1 else target
         rivals += choice == 0
         owns += choice == 1
         other += choice == 2
@@ -121,7 +137,7 @@ def dearest_rival(ladder, scores, target, first, slack, unreachable):
 @compiled
 def winner_after(ladder, scores, count, slack):
     """Which class wins once the first ``count`` recorded flips are made, or UNDECIDED."""
-    after = ladder.current
+    after = ladder.numbers[CURRENT, : scores.size]
     for c in range(scores.size):
         after[c] = scores[c]
     for step in range(count):
@@ -132,8 +148,8 @@ def winner_after(ladder, scores, count, slack):
 @compiled
 def move(ladder, scores, step, direction):
     """Make (1) or take back (-1) a recorded flip."""
-    position = ladder.chosen[step]
-    negative = ladder.group[position] & 1
-    weight = -ladder.value[position] if negative else ladder.value[position]
-    scores[ladder.group[position] >> 1] -= direction * weight
-    scores[ladder.new_class[step]] += direction * weight
+    position = ladder.rungs[CHOSEN, step]
+    negative = ladder.rungs[GROUP, position] & 1
+    weight = -ladder.numbers[VALUE, position] if negative else ladder.numbers[VALUE, position]
+    scores[ladder.rungs[GROUP, position] >> 1] -= direction * weight
+    scores[ladder.rungs[NEW_CLASS, step]] += direction * weight

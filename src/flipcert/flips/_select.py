@@ -10,7 +10,21 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine.jit import compiled
-from flipcert.flips._ladder import MOST_BUCKETS, N_BINS, index_groups
+from flipcert.flips._ladder import (
+    BINS,
+    BUCKETS,
+    CHOSEN,
+    DEEPEST,
+    FLOOR,
+    GROUP,
+    INDEX,
+    LINE,
+    MOST_BUCKETS,
+    N_BINS,
+    SPARE,
+    VALUE,
+    index_groups,
+)
 
 # Rows up to this length go without a histogram: the first few rungs are picked out directly.
 SHORT = 64
@@ -82,21 +96,24 @@ def line_up(row, labels, offset, scores, line):
 
 
 @compiled
-def set_floors(line, starts, first, reach, largest, floor, bins):
+def set_floors(ladder, n_movable, starts, first, reach, largest):
     """Guess how small the weights may be that close a gap of ``reach`` between the first class and another.
 
     Positive weights of the first class close the gap twice, and so may negative ones of any class: they are needed
     down to half the size of the others. Floors of zero ask for the whole row.
     """
-    for g in range(floor.size):
+    line, bins, floor = ladder.numbers[LINE], ladder.numbers[BINS], ladder.numbers[FLOOR]
+    n_groups = 2 * (starts.size - 1)
+    for g in range(n_groups):
         floor[g] = 0.0
+    ladder.numbers[DEEPEST, 0] = 0.0
     if not (reach < np.inf and 0.0 < largest < 1e300):
         return
-    n_bins = N_BINS if line.size > _SAMPLE else N_BINS // 4
+    n_bins = N_BINS if n_movable > _SAMPLE else N_BINS // 4
     for b in range(n_bins):
         bins[b] = 0.0
     n_classes = starts.size - 1
-    stride = max(1, line.size // _SAMPLE)
+    stride = max(1, n_movable // _SAMPLE)
     scale = (n_bins - 1) / (2.0 * largest)
     for position in range(starts[first], starts[first + 1], stride):
         if line[position] > 0.0:
@@ -113,21 +130,22 @@ def set_floors(line, starts, first, reach, largest, floor, bins):
         level -= 1
     # one bin of margin: the sample is only a sample
     single = max(0.0, (level - 1) / scale) if closed * stride >= reach else 0.0
-    for g in range(floor.size - 1):
+    for g in range(n_groups):
         floor[g] = single / 2.0 if g == 2 * first or g & 1 else single
-    floor[-1] = single
+    ladder.numbers[DEEPEST, 0] = single
 
 
 @compiled
-def fill_ladder(line, labels, ladder):
+def fill_ladder(ladder, labels):
     """Put the movable weights above their floors on the ladder."""
     members, starts = labels.members, labels.starts
+    line = ladder.numbers[LINE]
     # Unsorted first, in working space that only matters later; sample and group in one number, to move less.
-    value, tag = ladder.spare, ladder.chosen
+    value, tag = ladder.numbers[SPARE], ladder.rungs[CHOSEN]
     size = 0
     lowest, largest = np.inf, 0.0
     for c in range(starts.size - 1):
-        positive, negative = ladder.floor[2 * c], -ladder.floor[2 * c + 1]
+        positive, negative = ladder.numbers[FLOOR, 2 * c], -ladder.numbers[FLOOR, 2 * c + 1]
         for position in range(starts[c], starts[c + 1]):
             weight = line[position]
             if weight > positive or weight < negative:
@@ -137,26 +155,29 @@ def fill_ladder(line, labels, ladder):
                 largest = max(largest, value[size])
                 size += 1
     if size <= _FEW or largest == lowest:
-        _sort_few(value, tag, size, ladder.value, ladder.index)
-    elif not _sort_into_buckets(value, tag, size, lowest, largest, ladder.buckets, ladder.value, ladder.index):
+        _sort_few(value, tag, size, ladder.numbers[VALUE], ladder.rungs[INDEX])
+    elif not _sort_into_buckets(
+        value, tag, size, lowest, largest, ladder.rungs[BUCKETS], ladder.numbers[VALUE], ladder.rungs[INDEX]
+    ):
         order = np.argsort(-value[:size], kind="mergesort")
         for i in range(size):
-            ladder.value[i] = value[order[i]]
-            ladder.index[i] = tag[order[i]]
+            ladder.numbers[VALUE, i] = value[order[i]]
+            ladder.rungs[INDEX, i] = tag[order[i]]
     for i in range(size):
-        ladder.group[i] = ladder.index[i] & ((1 << _GROUP_BITS) - 1)
-        ladder.index[i] >>= _GROUP_BITS
-    index_groups(ladder, size)
+        ladder.rungs[GROUP, i] = ladder.rungs[INDEX, i] & ((1 << _GROUP_BITS) - 1)
+        ladder.rungs[INDEX, i] >>= _GROUP_BITS
+    index_groups(ladder, size, 2 * (starts.size - 1))
     return size
 
 
 @compiled
-def fill_top(line, labels, ladder):
+def fill_top(ladder, labels):
     """Put the few largest movable weights on the ladder."""
     members, starts = labels.members, labels.starts
-    value, index = ladder.value, ladder.index
+    line = ladder.numbers[LINE]
+    value, index = ladder.numbers[VALUE], ladder.rungs[INDEX]
     size = 0
-    room = min(_TOP, line.size)
+    room = min(_TOP, members.size)
     floor = 0.0  # largest weight that did not fit
     for c in range(starts.size - 1):
         for position in range(starts[c], starts[c + 1]):
@@ -178,16 +199,17 @@ def fill_top(line, labels, ladder):
                 j -= 1
             value[j] = weight
             index[j] = 2 * position + (1 if line[position] < 0.0 else 0)
-    for g in range(ladder.floor.size):
-        ladder.floor[g] = floor
+    for g in range(2 * (starts.size - 1)):
+        ladder.numbers[FLOOR, g] = floor
+    ladder.numbers[DEEPEST, 0] = floor
     for i in range(size):
         position = index[i] >> 1
         c = 0
         while position >= starts[c + 1]:
             c += 1
-        ladder.group[i] = 2 * c + (index[i] & 1)
+        ladder.rungs[GROUP, i] = 2 * c + (index[i] & 1)
         index[i] = members[position]
-    index_groups(ladder, size)
+    index_groups(ladder, size, 2 * (starts.size - 1))
 
 
 @compiled
@@ -197,7 +219,7 @@ def _sort_into_buckets(value, tag, size, lowest, largest, heads, sorted_value, s
     Gives up, and returns False, if buckets are crowded, as those of weights that span many magnitudes are.
     """
     n_buckets = 64
-    while n_buckets < 2 * size and n_buckets < MOST_BUCKETS:
+    while n_buckets < 2 * size and n_buckets < MOST_BUCKETS and 2 * n_buckets < heads.size:
         n_buckets *= 2
     scale = n_buckets / (largest - lowest) * (1.0 - 1e-9)
     if not scale < np.inf:

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from flipcert.engine.rounding import quantum
 from flipcert.flips._blocks import cheapest_change, row_costs
 from flipcert.flips._ladder import (
+    CHOSEN,
+    COUNT,
+    GROUP,
+    INDEX,
+    LINE,
+    NEW_CLASS,
     UNDECIDED,
+    VALUE,
     Ladder,
     index_groups,
     leader,
@@ -71,7 +78,7 @@ class Row:
     @property
     def has_negative(self) -> bool:
         """Whether some movable weight is negative."""
-        return bool(np.any(self.ladder.group[: self.ladder.start[-1]] & 1))
+        return bool(np.any(self.ladder.rungs[GROUP, : self.ladder.rungs[COUNT, 0]] & 1))
 
     def call(self, algorithm: Callable[..., Any], *arguments: Any) -> Any:
         """Call a compiled algorithm in the arithmetic of this row."""
@@ -114,11 +121,9 @@ class Row:
 
     def recorded(self, count: int) -> Witness:
         """The first ``count`` flips that the last algorithm recorded, most influential first."""
-        order = np.argsort(self.ladder.chosen[:count], kind="stable")
-        return Witness(
-            indices=self.ladder.index[self.ladder.chosen[:count][order]],
-            labels=self.ladder.new_class[:count][order].copy(),
-        )
+        chosen, new_class = self.ladder.rungs[CHOSEN, :count], self.ladder.rungs[NEW_CLASS, :count]
+        order = np.argsort(chosen, kind="stable")
+        return Witness(indices=self.ladder.rungs[INDEX, chosen[order]], labels=new_class[order])
 
 
 class DoubleRow(Row):
@@ -128,8 +133,8 @@ class DoubleRow(Row):
         self.labels = labels
         self.scores = np.empty(labels.n_classes)
         self.ladder = new_ladder(labels.n_movable, labels.n_classes)
-        total, _, _ = line_up(weights, labels.grouped, offset, self.scores, self.ladder.line)
-        fill_ladder(self.ladder.line, labels.grouped, self.ladder)
+        total, _, _ = line_up(weights, labels.grouped, offset, self.scores, self.ladder.numbers[LINE])
+        fill_ladder(self.ladder, labels.grouped)
         self.slack = self.rounding = rounding_slack(total, labels.codes.size + labels.n_classes + 8)
         if sums_are_exact(weights, offset, total):
             self.slack = 0.0
@@ -160,9 +165,10 @@ class IntegerRow(Row):
         ]
         rungs.sort(key=lambda rung: -rung[0])
         self.ladder = new_ladder(len(rungs), labels.n_classes, object)
-        for column, name in enumerate(("value", "group", "index")):
-            getattr(self.ladder, name)[:] = [rung[column] for rung in rungs]
-        self.call(index_groups, self.ladder, len(rungs))
+        self.ladder.numbers[VALUE, : len(rungs)] = [rung[0] for rung in rungs]
+        self.ladder.rungs[GROUP, : len(rungs)] = [rung[1] for rung in rungs]
+        self.ladder.rungs[INDEX, : len(rungs)] = [rung[2] for rung in rungs]
+        self.call(index_groups, self.ladder, len(rungs), 2 * labels.n_classes)
 
     def call(self, algorithm: Callable[..., Any], *arguments: Any) -> Any:
         """Interpret the algorithm, so that it runs on integers."""
@@ -171,8 +177,8 @@ class IntegerRow(Row):
     @property
     def movable(self) -> list[tuple[int, int, int]]:
         """Sample, class and weight of every label that can be flipped to some effect, largest weight first."""
-        size = self.ladder.start[-1]
-        rungs = zip(self.ladder.index[:size].tolist(), self.ladder.group[:size].tolist(), strict=True)
+        rungs = self.ladder.rungs[:, : self.ladder.rungs[COUNT, 0]]
+        rungs = zip(rungs[INDEX].tolist(), rungs[GROUP].tolist(), strict=True)
         return [(i, group >> 1, self.weights[i]) for i, group in rungs]
 
     def scores_under(self, codes: NDArray[np.int64]) -> list[int]:
