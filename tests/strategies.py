@@ -60,6 +60,6 @@ def vote_problems(draw, largest=8):
     n_classes = draw(st.integers(2, 4))
     n_voters = draw(st.integers(1, min(largest, {2: 9, 3: 7, 4: 5}[n_classes])))
     votes = draw(st.lists(st.integers(0, n_classes - 1), min_size=n_voters, max_size=n_voters))
-    dearest = draw(st.sampled_from([1, 2, 4, 9, 40]))
+    dearest = draw(st.sampled_from([1, 2, 4, 9, 40, 300]))
     costs = [[0 if c == vote else draw(st.integers(1, dearest)) for c in range(n_classes)] for vote in votes]
     return np.array(votes), np.array(costs), n_classes

@@ -54,13 +54,13 @@ def larger_problem(rng):
     n_classes = int(rng.integers(2, 11))
     n_voters = int(rng.integers(10, 120))
     votes = np.where(rng.random(n_voters) < rng.random(), rng.integers(n_classes), rng.integers(0, n_classes, n_voters))
-    costs = rng.integers(1, int(rng.choice([2, 3, 10, 200])) + 1, (n_voters, n_classes))
+    costs = rng.integers(1, int(rng.choice([1, 2, 3, 10, 200, 400, 3000])) + 1, (n_voters, n_classes))
     return votes, costs, n_classes
 
 
 def test_dynamic_program_on_larger_votes():
     rng = np.random.default_rng(0)
-    for _ in range(300):
+    for _ in range(600):
         votes, costs, n_classes = larger_problem(rng)
         assert flipcert.ensemble_radius(votes[None], costs[None])[0] == dynamic_program_radius(
             votes.tolist(), costs.tolist(), n_classes

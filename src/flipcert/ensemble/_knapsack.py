@@ -14,6 +14,8 @@ import numpy as np
 from flipcert.engine.jit import compiled
 
 _BEYOND = np.int64(2**62)
+# Costs up to this are sorted by counting; dearer changes are rare, and left to a comparison sort.
+_COUNTED = 255
 
 
 @compiled
@@ -134,18 +136,103 @@ def cheapest_other(costs, vote):
 @compiled
 def change_rows(votes, costs, winner, cost, target):
     """For each row the winner, the cheapest cost of changing it and the class that overtakes it then."""
+    n_classes = costs.shape[2]
     no_plan = np.empty(0, np.int64)
+    away = np.empty(votes.shape[1], np.int64)
+    tables = np.zeros((4, _COUNTED + 2), np.int64)
     for t in range(votes.shape[0]):
-        counts, first = tally(votes[t], costs.shape[2])
+        counts, first = tally(votes[t], n_classes)
+        for i in range(votes.shape[1]):
+            if votes[t, i] == first:
+                away[i] = costs[t, i, cheapest_other(costs[t, i], first)]
         winner[t] = first
         cost[t] = _BEYOND
         target[t] = -1
-        for c in range(costs.shape[2]):
+        for c in range(n_classes):
             if c != first:
-                fewest = overtake(votes[t], costs[t], counts, first, c, no_plan)
+                fewest = _overtake_by_counting(votes[t], costs[t], counts, first, c, away, tables)
+                if fewest > _COUNTED:
+                    fewest = overtake(votes[t], costs[t], counts, first, c, no_plan)
                 if fewest < cost[t]:
                     cost[t] = fewest
                     target[t] = c
+
+
+@compiled
+def _overtake_by_counting(votes, costs, counts, first, target, away, tables):
+    """``overtake`` for small costs: the cost if it is at most ``_COUNTED``, something larger otherwise.
+
+    Costs are small whole numbers, so they are counted instead of sorted. Of whole turns of equal cost it does not
+    matter which ones are made, so the one that serves best half-made can always be left out, or be among them.
+    """
+    need = counts[first] - counts[target] + (1 if first < target else 0)
+    steps, wholes, halves, savings = tables[0], tables[1], tables[2], tables[3]
+    for v in range(_COUNTED + 2):
+        steps[v] = 0  # single steps of this cost
+        wholes[v] = 0  # whole turns of this cost, and of these:
+        halves[v] = _BEYOND  # the cheapest half-turn, also of dearer ones
+        savings[v] = 0  # what making one of them only half saves at most
+    for i in range(votes.size):
+        if votes[i] == target:
+            continue
+        whole = min(costs[i, target], _COUNTED + 1)
+        if votes[i] != first:
+            steps[whole] += 1
+        elif whole > _COUNTED:
+            steps[min(away[i], _COUNTED + 1)] += 1  # too dear to go all the way
+        elif whole >= 2 * away[i]:
+            steps[away[i]] += 1
+            steps[whole - away[i]] += 1
+        else:
+            wholes[whole] += 1
+            halves[whole] = min(halves[whole], away[i])
+            savings[whole] = max(savings[whole], whole - away[i])
+    for v in range(_COUNTED, -1, -1):
+        halves[v] = min(halves[v], halves[v + 1])
+
+    # The `missing` cheapest steps are the `taken` ones cheaper than `level`, for `spent`, and some of that cost.
+    missing = need
+    level = taken = spent = 0
+    while level <= _COUNTED and taken + steps[level] < missing:
+        taken += steps[level]
+        spent += steps[level] * level
+        level += 1
+    best = _BEYOND
+    paid = 0  # for whole turns
+    saver = 0
+    value = used = 0  # cost of the next whole turn, and how many of that cost are made
+    while True:
+        if level <= _COUNTED or missing == taken:
+            best = min(best, paid + spent + (missing - taken) * level)
+        while value <= _COUNTED and used == wholes[value]:
+            value += 1
+            used = 0
+        if value > _COUNTED or missing == 0:
+            return best
+        saver = max(saver, savings[value])
+        for half_made in range(1, -1, -1):
+            # one step fewer: a half-turn more, or one of the whole turns, the next included, only half made;
+            # two steps fewer: the next whole turn
+            missing = max(missing - 1, 0)
+            while missing < taken:
+                level -= 1
+                taken -= steps[level]
+                spent -= steps[level] * level
+            if half_made and (level <= _COUNTED or missing == taken):
+                extra = min(halves[value], value - saver)
+                best = min(best, paid + extra + spent + (missing - taken) * level)
+        paid += value
+        used += 1
+
+
+@compiled
+def plan_rows(votes, costs, winner, overtaker, which, plans, after):
+    """New votes of the cheapest change of the rows ``which``, and who wins then."""
+    for k in range(which.size):
+        t = which[k]
+        counts, _ = tally(votes[t], costs.shape[2])
+        overtake(votes[t], costs[t], counts, winner[t], overtaker[t], plans[k])
+        _, after[k] = tally(plans[k], costs.shape[2])
 
 
 @compiled

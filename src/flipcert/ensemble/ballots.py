@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._knapsack import overtake, reach_lower, reach_upper, tally
+from flipcert.ensemble._knapsack import plan_rows, reach_lower, reach_upper, tally
 from flipcert.ensemble.program import exact_reach
 from flipcert.ensemble.votes import change_costs, count_votes
 
@@ -62,14 +62,13 @@ class Ballots:
     def outcome(self) -> Outcome:
         """Winner and radii of each row."""
         limit = self.n_labels + 1
-        winner, lower, _ = change_costs(self.votes, self.lower)
-        _, upper, _ = change_costs(self.votes, self.upper)
-        # Knowing the votes only, one flip may turn any voter that can be turned at all.
-        at_will = np.broadcast_to(np.where(self.movable, 1, limit)[:, None], self.lower.shape)
-        _, blackbox, overtaker = change_costs(self.votes, np.ascontiguousarray(at_will))
-        target = np.where(blackbox < limit, overtaker, -1)
-        for t, plan in self.plans(self.upper).items():
-            target[t] = tally(plan, self.n_classes)[1]
+        winner, lower, overtaker = change_costs(self.votes, self.lower)
+        blackbox, target = self._blackbox()
+        upper = lower
+        if not np.array_equal(self.lower, self.upper):
+            _, upper, overtaker = change_costs(self.votes, self.upper)
+        rows, _, after = self._plans(self.upper, winner, upper, overtaker)
+        target[rows] = after
         counts = count_votes(self.votes, self.n_classes)
         counts[np.arange(winner.size), winner] = -1
         return Outcome(
@@ -82,15 +81,31 @@ class Ballots:
             rounding_sensitive=self.sensitive(),
         )
 
+    def _blackbox(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Flips that change each winner if one flip may turn any voter that can be turned, and who overtakes then."""
+        limit = self.n_labels + 1
+        at_will = np.broadcast_to(np.where(self.movable, 1, limit)[:, None], self.lower.shape)
+        _, cost, overtaker = change_costs(self.votes, np.ascontiguousarray(at_will))
+        return cost, np.where(cost < limit, overtaker, -1)
+
+    def _plans(
+        self,
+        costs: NDArray[np.int64],
+        winner: NDArray[np.int64],
+        cost: NDArray[np.int64],
+        overtaker: NDArray[np.int64],
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that can change under the given costs, their new votes at the cheapest, and who wins then."""
+        rows = np.flatnonzero(cost <= self.n_labels)
+        plans = np.empty((rows.size, self.votes.shape[1]), np.int64)
+        after = np.empty(rows.size, np.int64)
+        plan_rows(self.votes, costs, winner, overtaker, rows, plans, after)
+        return rows, plans, after
+
     def plans(self, costs: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
         """New votes of the cheapest change of each row under the given costs; rows that cannot change are left out."""
-        winner, cost, overtaker = change_costs(self.votes, costs)
-        plans = {}
-        for t in np.flatnonzero(cost <= self.n_labels).tolist():
-            counts, _ = tally(self.votes[t], self.n_classes)
-            plans[t] = np.empty(self.votes.shape[1], np.int64)
-            overtake(self.votes[t], costs[t], counts, winner[t], overtaker[t], plans[t])
-        return plans
+        rows, plans, _ = self._plans(costs, *change_costs(self.votes, costs))
+        return dict(zip(rows.tolist(), plans, strict=True))
 
     def sensitive(self) -> NDArray[np.bool_]:
         """Whether the radius would move if every cost that rounding could move did, by one either way."""

@@ -187,8 +187,8 @@ def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
         return lower, unreachable, 0.0, NO_ATTACK
     upper = unreachable
     which = NO_ATTACK
-    # Mixtures first: mostly they meet in a few steps. Then all rivals one by one and other attacks, to know how far there
-    # is to go.
+    # Mixtures first: mostly they meet in a few steps. Then all rivals one by one and other attacks, to know how far it
+    # is from there.
     for steps in (FEW_STEPS, MORE_STEPS):
         if rounding > 0 and lower < upper:
             tight_lower, tight_upper, room = tighten(
