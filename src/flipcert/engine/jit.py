@@ -28,11 +28,6 @@ def compiled(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
-def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a function into its callers: for small work called often, where handing over a ladder would cost more."""
-    return njit(inline="always", nogil=True)(function)
-
-
 @cache
 def _empty_if_stale(folder: str) -> None:
     """Remove cached machine code that was made from other sources."""

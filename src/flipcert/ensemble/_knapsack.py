@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flipcert.engine._sort import sort_pairs
 from flipcert.engine.jit import compiled
 
 _BEYOND = np.int64(2**62)
@@ -38,8 +39,9 @@ def overtake(votes, costs, counts, rival, target, plan):
         return np.int64(0)
     step = np.empty(2 * n_voters, np.int64)  # costs of single steps
     step_voter = np.empty(2 * n_voters, np.int64)
-    half = np.empty(n_voters, np.int64)  # voters whose second step is cheaper than the first: cost of the first
-    whole = np.empty(n_voters, np.int64)  # and of both
+    away = np.empty(n_voters, np.int64)  # cost of leaving the rival for any class
+    whole = np.empty(n_voters, np.int64)  # voters whose second step is cheaper than the first: cost of both
+    half = np.empty(n_voters, np.int64)  # and of the first
     whole_voter = np.empty(n_voters, np.int64)
     n_steps = 0
     n_wholes = 0
@@ -53,31 +55,34 @@ def overtake(votes, costs, counts, rival, target, plan):
             step_voter[n_steps] = i
             n_steps += 1
             continue
-        away = costs[i, cheapest_other(costs[i], vote)]
-        if to_target >= 2 * away:
-            step[n_steps] = away
-            step[n_steps + 1] = to_target - away
+        away[i] = costs[i, cheapest_other(costs[i], vote)]
+        if to_target >= 2 * away[i]:
+            step[n_steps] = away[i]
+            step[n_steps + 1] = to_target - away[i]
             step_voter[n_steps] = i
             step_voter[n_steps + 1] = i
             n_steps += 2
         else:
-            half[n_wholes] = away
             whole[n_wholes] = to_target
             whole_voter[n_wholes] = i
             n_wholes += 1
 
     # Stable, so that a voter's first step never comes after its second.
-    step_order = np.argsort(step[:n_steps], kind="mergesort")
-    whole_order = np.argsort(whole[:n_wholes], kind="mergesort")
-    best, wholes, steps, halved = _cheapest_mix(need, step[step_order], whole[whole_order], half[whole_order])
+    spare = np.empty(2 * n_voters, np.int64)
+    spare_voter = np.empty(2 * n_voters, np.int64)
+    sort_pairs(step, step_voter, n_steps, spare, spare_voter)
+    sort_pairs(whole, whole_voter, n_wholes, spare, spare_voter)
+    for k in range(n_wholes):
+        half[k] = away[whole_voter[k]]
+    best, wholes, steps, halved = _cheapest_mix(need, step[:n_steps], whole[:n_wholes], half[:n_wholes])
     if plan.size and best < _BEYOND:
         for k in range(wholes):
-            plan[whole_voter[whole_order[k]]] = target
+            plan[whole_voter[k]] = target
         if halved >= 0:
-            i = whole_voter[whole_order[halved]]
+            i = whole_voter[halved]
             plan[i] = cheapest_other(costs[i], votes[i])
         for k in range(steps):
-            i = step_voter[step_order[k]]
+            i = step_voter[k]
             first_step = votes[i] == rival and plan[i] == votes[i]
             plan[i] = cheapest_other(costs[i], votes[i]) if first_step else target
     return best

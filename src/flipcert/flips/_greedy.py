@@ -6,18 +6,22 @@ the last comparison. Each step looks only at the largest weight left in every (c
 
 from __future__ import annotations
 
-import numpy as np
-
+from flipcert.engine._sort import sort_pairs
 from flipcert.engine.jit import compiled
 from flipcert.flips._ladder import (
+    BUCKETS,
     CHOSEN,
     COUNT,
     CURRENT,
     FLOOR,
     HEADS,
+    KEPT,
+    LEAST,
+    MOST,
     NEW_CLASS,
     PLACE,
     START,
+    TAKEN,
     TRUNCATED,
     UNDECIDED,
     VALUE,
@@ -98,14 +102,20 @@ def drop_needless(ladder, scores, target, slack, count):
         after[q] = scores[q]
     for step in range(count):
         move(ladder, after, step, 1)
-    order = np.argsort(-chosen[:count])
-    keep = np.ones(count, np.bool_)
+    # Flips in the order of their rungs, so that the smallest weights come last (in rows that are free at this point).
+    position, order, keep = ladder.rungs[BUCKETS], ladder.rungs[LEAST], ladder.rungs[MOST]
+    for step in range(count):
+        position[step] = chosen[step]
+        order[step] = step
+        keep[step] = 1
+    sort_pairs(position, order, count, ladder.rungs[TAKEN], ladder.rungs[KEPT])
     doubts = 0
-    for step in order:
+    for place in range(count - 1, -1, -1):
+        step = order[place]
         move(ladder, after, step, -1)
         won = is_ahead(after, target, slack)
         if won == 1:
-            keep[step] = False
+            keep[step] = 0
         else:
             doubts += won == UNDECIDED
             move(ladder, after, step, 1)

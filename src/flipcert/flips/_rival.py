@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine.jit import compiled
 from flipcert.flips._ladder import (
     CHOSEN,
     COUNT,
@@ -24,7 +24,7 @@ from flipcert.flips._ladder import (
 )
 
 
-@inlined
+@compiled
 def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most, record):
     """Fewest flips after which ``target`` beats ``rival``, given ``gap = score[rival] - score[target]``.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flipcert.engine._sort import sort_pairs
 from flipcert.engine.jit import compiled
 from flipcert.flips._ladder import (
     BINS,
@@ -159,10 +160,12 @@ def fill_ladder(ladder, labels):
     elif not _sort_into_buckets(
         value, tag, size, lowest, largest, ladder.rungs[BUCKETS], ladder.numbers[VALUE], ladder.rungs[INDEX]
     ):
-        order = np.argsort(-value[:size], kind="mergesort")
         for i in range(size):
-            ladder.numbers[VALUE, i] = value[order[i]]
-            ladder.rungs[INDEX, i] = tag[order[i]]
+            value[i] = -value[i]
+        sort_pairs(value, tag, size, ladder.numbers[VALUE], ladder.rungs[INDEX])
+        for i in range(size):
+            ladder.numbers[VALUE, i] = -value[i]
+            ladder.rungs[INDEX, i] = tag[i]
     for i in range(size):
         ladder.rungs[GROUP, i] = ladder.rungs[INDEX, i] & ((1 << _GROUP_BITS) - 1)
         ladder.rungs[INDEX, i] >>= _GROUP_BITS
