@@ -9,6 +9,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import flipcert
 from flipcert.flips import search, solver
+from flipcert.flips.costs import cost_block
 from flipcert.flips.labels import Labels
 from flipcert.flips.rows import IntegerRow
 from oracles import brute_force_costs, exact_winner
@@ -105,6 +106,35 @@ def test_programs_of_grouped_weights(seed, monkeypatch):
     exact = flipcert.flip_costs(weights[None], codes, n_classes, bound="exact", offset=offset[None])[0]
     for target in range(n_classes):
         assert exact[target] == sample_program(weights, codes, n_classes, offset, target)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_of_mixed_rows_hold(seed):
+    """Mixtures of rivals and all attacks, between which the exact cost must lie."""
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(3, 6))
+    n = int(rng.integers(20, 60))
+    codes = rng.integers(0, n_classes, n)
+    scale = int(rng.choice([5, 50, 2000]))
+    weights = rng.integers(-scale, scale + 1, n) + (codes == 0) * float(rng.integers(0, scale))
+    offset = rng.integers(-scale, scale + 1, n_classes) * float(rng.choice([0, 3]))
+    costs = cost_block(weights[None], Labels.of(codes, n_classes), offset[None])
+    rivals_only = flipcert.flip_costs(weights[None], codes, n_classes, offset=offset[None])
+    assert (costs.lower >= rivals_only).all()
+    for target in range(n_classes):
+        exact = sample_program(weights, codes, n_classes, offset, target)
+        assert costs.lower[0, target] <= exact <= costs.upper[0, target]
+
+
+def test_mixtures_beat_single_rivals():
+    """Three strong rivals at once cost more than the strongest of them."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(4), 30)
+    weights = rng.normal(size=(30, 120)) + 0.5 * (codes < 3)
+    rivals = flipcert.flip_costs(weights, codes, 4, bound="lower")
+    costs = cost_block(weights, Labels.of(codes, 4), np.zeros((30, 4)))
+    assert (costs.lower[:, 3] > rivals[:, 3]).mean() > 0.5
+    assert (costs.lower == costs.upper).mean() > 0.8
 
 
 def sample_program(weights, codes, n_classes, offset, target):
