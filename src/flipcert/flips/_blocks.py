@@ -108,7 +108,8 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
         guess = highest(scores)
         gap = scores[guess] - scores.min()
         decided[t] = False
-        longer = 0
+        # With weights of both signs nearly all of a short row is looked at.
+        longer = len(_REACH_ALL) - 1 if negative and row.size <= SHORT else 0
         while longer < len(_REACH_ALL):
             _build(ladder, labels, guess, _REACH_ALL[longer] * gap, largest)
             prediction[t] = leader(scores, slack)
@@ -150,7 +151,7 @@ def row_costs(ladder, scores, first, slack, rounding, unreachable, kind, negativ
             gap = scores[first] - scores[c]
             lower[c], margin[c] = rival_cost(ladder, c, first, gap, slack, unreachable, 1, unreachable, False)
         elif kind == PUBLISHED_UPPER:
-            upper[c], doubt = greedy_cost(ladder, scores, c, True, slack, unreachable, unreachable)
+            upper[c], doubt = greedy_cost(ladder, scores, c, True, slack, unreachable)
             if 0 <= doubt < upper[c]:
                 return UNDECIDED
         elif kind == LOWER:
@@ -172,7 +173,7 @@ def row_costs(ladder, scores, first, slack, rounding, unreachable, kind, negativ
 
 
 BY_LEVEL, GREEDY, CAPPED_GREEDY, MIXED, NO_ATTACK = range(5)
-FEW_STEPS, MORE_STEPS = 12, 24
+FEW_STEPS, MORE_STEPS, MANY_FLIPS = 12, 24, 16
 
 
 @compiled
@@ -214,6 +215,8 @@ def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
             upper, which = best_attack(ladder, scores, target, slack, unreachable, lower)
             if upper < 0:
                 return upper, unreachable, 0.0, NO_ATTACK
+            if lower < MANY_FLIPS:
+                break  # a gap of one flip, and in practice no mixture closes it
     return lower, upper, margin, which
 
 
@@ -244,7 +247,7 @@ def best_attack(ladder, scores, target, slack, unreachable, lower):
 @compiled
 def attack_greedily(ladder, scores, target, attack, slack, unreachable):
     """Run one of the greedy attacks and take back what it does not need: the cost, and a doubt about it."""
-    cost, doubt = greedy_cost(ladder, scores, target, attack == CAPPED_GREEDY, slack, unreachable, unreachable)
+    cost, doubt = greedy_cost(ladder, scores, target, attack == CAPPED_GREEDY, slack, unreachable)
     if 0 <= cost < unreachable:
         cost, unsure = drop_needless(ladder, scores, target, slack, cost)
         doubt = min(doubt, unsure)

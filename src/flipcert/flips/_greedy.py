@@ -31,13 +31,13 @@ from flipcert.flips._rival import move
 
 
 @compiled
-def greedy_cost(ladder, scores, target, published, slack, unreachable, at_most):
+def greedy_cost(ladder, scores, target, published, slack, unreachable):
     """Flip whatever closes the gap between ``target`` and the current leader most, until ``target`` leads.
 
     ``published`` uses the damages of the paper's algorithm: flips against the leader count no more than up to the
     second class, and negative weights of third classes are not used. Otherwise every flip counts what it closes.
-    Flips are recorded on the ladder. Returns their number (``unreachable`` when stuck, or when there would be more
-    than ``at_most``) and the first number at which it was too close to call whether ``target`` leads.
+    Flips are recorded on the ladder. Returns their number (``unreachable`` when stuck) and the first number at which it
+    was too close to call whether ``target`` leads.
     """
     value, place, start = ladder.numbers[VALUE], ladder.rungs[PLACE], ladder.rungs[START]
     n_classes = scores.size
@@ -48,7 +48,7 @@ def greedy_cost(ladder, scores, target, published, slack, unreachable, at_most):
     for g in range(2 * n_classes):
         head[g] = start[g]
     doubt = unreachable
-    for step in range(min(ladder.rungs[COUNT, 0], at_most) + 1):
+    for step in range(ladder.rungs[COUNT, 0] + 1):
         won = is_ahead(current, target, slack)
         if won == 1:
             return step, doubt

@@ -77,7 +77,13 @@ class _Program:
             self.moves += [(len(self.samples), way) for way in ways]
             if ways:
                 self.samples.append(members)
-        self.gains = np.array([self._gains(pool, to) for pool, to in self.moves], dtype=object)
+        gains = [self._gains(pool, to) for pool, to in self.moves]
+        # In the largest unit that all gains are multiples of, so that equal or round weights become small numbers.
+        unit = math.gcd(*(gain for each in gains for gain in each)) or 1
+        self.gains = [[gain // unit for gain in each] for each in gains]
+        gaps = [(rival, row.scores[rival] - row.scores[target]) for rival in self.rivals]
+        # The least whole number of units that closes a gap: more than closes it where a tie is not enough.
+        self.needs = [gap // unit + 1 if rival < target else -(-gap // unit) for rival, gap in gaps]
 
     def _gains(self, pool: int, to: int) -> list[int]:
         """By how much one flip closes the gap to each rival."""
@@ -109,10 +115,9 @@ class _Program:
         # All flips together can neither gain more than this nor lose more: a larger need is out of reach, and how far
         # below nothing a negative one is (it may not fit a float) does not matter.
         most = sum(len(samples) for samples in self.samples) * largest
-        needs = [self.row.scores[rival] - self.row.scores[self.target] + (rival < self.target) for rival in self.rivals]
-        if max(needs) > most:
+        if max(self.needs) > most:
             return upper, None
-        needs = [max(need, -most - largest) for need in needs]
+        needs = [max(need, -most - largest) for need in self.needs]
         gains = sparse.csr_array(np.array([[gain / largest for gain in g] for g in self.gains]).T)
         pools = np.array([pool for pool, _ in self.moves])
         capacity = np.array([len(self.samples[pool]) for pool in pools], dtype=float)
