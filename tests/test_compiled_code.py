@@ -55,3 +55,13 @@ def test_no_kernel_uses_fastmath():
         assert "fastmath=" not in file.read_text()
         if file.name != Path(jit.__file__).name:
             assert "njit" not in file.read_text(), "compile through flipcert.engine.jit"
+
+
+def test_without_a_folder_to_cache_in(monkeypatch):
+    def refuse(*args, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr(jit, "njit", refuse)
+    assert jit.compiled(abs)(-3) == 3

@@ -22,7 +22,11 @@ _STAMP = "flipcert-sources"
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function on arrays; never with fastmath, which would void every rounding bound."""
-    dispatcher = njit(cache=True, nogil=True)(function)
+    try:
+        dispatcher = njit(cache=True, nogil=True)(function)
+    except RuntimeError:
+        # No folder at all that a cache could be written to: every process compiles for itself.
+        return njit(nogil=True)(function)
     if hasattr(dispatcher, "stats"):
         _empty_if_stale(dispatcher.stats.cache_path)
     return dispatcher
