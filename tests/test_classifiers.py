@@ -1,14 +1,11 @@
-"""Label-linear estimators: scikit-learn manners, the small-C theorem, the same answers as other implementations."""
+"""What all estimators share: scikit-learn manners, labels of any type, witnesses, precomputed kernels, bad input."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.kernel_ridge import KernelRidge as SklearnRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -110,119 +107,6 @@ def test_costs_of_an_estimator_are_those_of_its_weights(model, blobs):
     assert np.array_equal(np.argsort(-scores, axis=1, kind="stable")[:, 1], certificates.runner_up)
 
 
-# Kernel SVM
-
-
-def dual_variables(Q, signs, C):
-    """Dual of the soft-margin SVM without bias, by a bounded quasi-Newton solver from the middle of the box."""
-    H = signs[:, None] * Q * signs
-
-    def objective(a):
-        return 0.5 * a @ H @ a - a.sum(), H @ a - 1
-
-    return minimize(
-        objective, np.full(len(signs), C / 2), jac=True, bounds=[(0, C)] * len(signs), method="L-BFGS-B",
-        options={"ftol": 1e-15, "gtol": 1e-12, "maxiter": 5000},
-    ).x  # fmt: skip
-
-
-@pytest.mark.parametrize("kernel", ["linear", "rbf", NTK(activation="relu", bias_std=0.3)])
-def test_small_C_theorem(kernel, blobs):
-    X, y, _, _ = blobs
-    rng = np.random.default_rng(0)
-    model = flipcert.KernelSVM(kernel=kernel).fit(X, y)
-    Q = model._kernel(X)
-    assert pytest.approx(1 / np.abs(Q).sum(axis=1).max()) == model.C_max_
-    C = 0.999 * model.C_max_
-    for _ in range(10):
-        signs = rng.choice([-1.0, 1.0], len(y))
-        assert np.allclose(dual_variables(Q, signs, C), C, rtol=1e-9)
-    flipcert.KernelSVM(kernel=kernel, C=C).fit(X, y)
-    flipcert.KernelSVM(kernel=kernel, C=1 / np.abs(Q).sum(axis=1).max()).fit(X, y)
-    with pytest.raises(ValueError, match=rf"C_max_={model.C_max_:.6g}"):
-        flipcert.KernelSVM(kernel=kernel, C=1.001 * model.C_max_).fit(X, y)
-
-
-def test_C_above_the_threshold_is_not_always_harmless(blobs):
-    """Far above it the dual variables do depend on the labels: the refusal is not pedantry."""
-    X, y, _, _ = blobs
-    model = flipcert.KernelSVM(kernel="linear").fit(X, y)
-    C = 50 * model.C_max_
-    assert not np.allclose(dual_variables(model._kernel(X), np.where(y == 0, 1.0, -1.0), C), C, rtol=1e-3)
-
-
-def test_C_max_from_feature_sums_equals_that_from_the_kernel():
-    X = np.random.default_rng(0).random((40, 5))
-    y = np.arange(40) % 2
-    streamed = flipcert.KernelSVM(kernel=lambda A, B: 2 * A @ B.T / 5).fit(X, y)
-    assert flipcert.KernelSVM().fit(X, y).C_max_ == pytest.approx(streamed.C_max_)
-    assert flipcert.KernelSVM().fit(np.zeros((4, 2)), [0, 1, 0, 1]).C_max_ == np.inf
-
-
-def test_C_max_follows_a_new_fit(blobs):
-    X, y, _, _ = blobs
-    model = flipcert.KernelSVM().fit(X, y)
-    before = model.C_max_
-    assert model.fit(2 * X, y).C_max_ == pytest.approx(before / 4)
-
-
-@pytest.mark.parametrize("C", [0, -1.0, "small", np.nan, True])
-def test_bad_C(C, blobs):
-    X, y, _, _ = blobs
-    with pytest.raises(ValueError, match='C, if not "auto", must be a positive number; got'):
-        flipcert.KernelSVM(C=C).fit(X, y)
-
-
-# Kernel ridge
-
-
-@pytest.mark.parametrize("reg", [1e-3, 1.0, 100.0])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_ridge_predicts_as_scikit_learn(reg, dtype, digits):
-    X, y, X_test, _ = (part.astype(dtype) if part.dtype.kind == "f" else part for part in digits)
-    model = flipcert.KernelRidge(kernel="linear", reg=reg).fit(X, y)
-    reference = SklearnRidge(alpha=reg, kernel="linear").fit(X.astype(float), np.eye(10)[y])
-    scores = reference.predict(X_test.astype(float))
-    assert model.solver_ == "primal"
-    assert np.allclose(model.decision_function(X_test), scores, atol=1e-9 if dtype == np.float64 else 2e-2)
-    assert (model.predict(X_test) == scores.argmax(axis=1)).mean() > (0.999 if dtype == np.float64 else 0.98)
-
-
-def test_ridge_dual_and_primal_agree(digits):
-    X, y, X_test, _ = digits
-    for kernel in (NTK(), NTK(depth=2, bias_std=0.5), "linear"):
-        primal = flipcert.KernelRidge(kernel=kernel, reg=0.5).fit(X, y)
-        function = primal._kernel
-        dual = flipcert.KernelRidge(kernel=lambda A, B, k=function: k(A, B), reg=0.5).fit(X, y)
-        assert (primal.solver_, dual.solver_) == ("primal", "dual")
-        assert np.allclose(primal._weights(X_test), dual._weights(X_test), atol=1e-9)
-        assert np.array_equal(primal.predict(X_test), dual.predict(X_test))
-        assert np.array_equal(primal.certify(X_test).radius, dual.certify(X_test).radius)
-
-
-def test_ridge_takes_the_smaller_system(blobs):
-    X, y, _, _ = blobs
-    assert flipcert.KernelRidge(kernel="linear").fit(X, y).solver_ == "primal"
-    assert flipcert.KernelRidge(kernel="linear").fit(np.tile(X, 20), y).solver_ == "dual"
-    assert flipcert.KernelRidge(kernel="rbf").fit(X, y).solver_ == "dual"
-
-
-@pytest.mark.parametrize("reg", [0, -1.0, "1", np.inf, np.nan])
-def test_bad_reg(reg, blobs):
-    X, y, _, _ = blobs
-    with pytest.raises(ValueError, match="reg must be a positive number; got"):
-        flipcert.KernelRidge(reg=reg).fit(X, y)
-
-
-def test_ridge_refuses_what_is_not_a_kernel(blobs):
-    X, y, _, _ = blobs
-    with pytest.raises(ValueError, match="not positive definite"):
-        flipcert.KernelRidge(kernel=lambda A, B: -A @ B.T, reg=1e-3).fit(X, y)
-
-
-# Precomputed kernels
-
-
 @pytest.mark.parametrize("make", [flipcert.KernelSVM, flipcert.KernelRidge])
 def test_precomputed_kernel(make, blobs):
     X, y, X_test, _ = blobs
@@ -237,100 +121,12 @@ def test_precomputed_kernel(make, blobs):
         make(kernel="precomputed").fit(X, y)
 
 
-def test_ties_survive_the_scale_of_a_kernel():
-    """Votes of -1 and 1 in seven features: two in seven is no round number, but ties are ties."""
-    rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 2, (60, 7)) * 2.0 - 1, rng.integers(0, 3, 60)
-    model = flipcert.KernelSVM().fit(X, y)
-    counts = np.stack([(X[:20] @ X[y == c].T).sum(axis=1) for c in range(3)], axis=1)
-    assert np.array_equal(model.predict(X[:20]), counts.argmax(axis=1))
-    assert np.allclose(model.decision_function(X[:20]), counts * 2 / 7)
-    assert not model.certify(X[:20]).rounding_sensitive.any()
-
-
 def test_grid_search_over_kernel_depth(blobs):
     X, y, _, _ = blobs
     search = GridSearchCV(
         flipcert.KernelRidge(kernel=NTK(activation="relu")), {"kernel__depth": [1, 2], "reg": [0.1, 1.0]}, cv=3
     ).fit(X, y)
     assert search.best_estimator_.certify(X).radius.shape == (30,)
-
-
-# Neighbours
-
-
-@pytest.mark.parametrize("n_neighbors", [1, 4, 7])
-@pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_neighbors_predict_as_scikit_learn(n_neighbors, weights):
-    rng = np.random.default_rng(0)
-    X, y, X_test = rng.normal(size=(200, 5)), rng.integers(0, 4, 200), rng.normal(size=(100, 5))
-    model = flipcert.WeightedNeighbors(n_neighbors, weights).fit(X, y)
-    reference = KNeighborsClassifier(n_neighbors, weights=weights).fit(X, y)
-    assert np.allclose(model.decision_function(X_test), reference.predict_proba(X_test))
-    assert np.array_equal(model.predict(X_test), reference.predict(X_test))
-
-
-def test_neighbors_that_tie_share_the_last_places():
-    X = np.array([[0.0], [1.0], [-1.0], [1.0], [5.0]])
-    model = flipcert.WeightedNeighbors(n_neighbors=3).fit(X, [0, 1, 1, 0, 0])
-    weights = model._weights(np.array([[0.0]]))
-    assert weights.tolist() == [[3.0, 2.0, 2.0, 2.0, 0.0]]
-    assert model.decision_function(np.array([[0.0]]))[0] == pytest.approx(4 / 9 - 5 / 9)
-    # Neither labels nor row order matter.
-    order = np.array([3, 4, 1, 0, 2])
-    shuffled = flipcert.WeightedNeighbors(n_neighbors=3).fit(X[order], [1, 1, 0, 1, 0])
-    assert shuffled._weights(np.array([[0.0]]))[0].tolist() == weights[0][order].tolist()
-
-
-def test_neighbors_at_distance_zero_outweigh_all_others():
-    X = np.array([[0.0], [0.0], [1e-100], [1.0]])
-    model = flipcert.WeightedNeighbors(n_neighbors=None, weights="distance").fit(X, [0, 1, 1, 1])
-    assert model._weights(np.array([[0.0]])).tolist() == [[1.0, 1.0, 0.0, 0.0]]
-    assert np.isfinite(model._weights(np.array([[1e-310]]))).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale", [2.0**-80, 1.0, 2.0**60])
-def test_neighbors_do_not_depend_on_the_unit(scale, dtype, blobs):
-    X, y, X_test, _ = (part.astype(dtype) if part.dtype.kind == "f" else part for part in blobs)
-    for weights in ("uniform", "distance"):
-        reference = flipcert.WeightedNeighbors(5, weights).fit(X, y).certify(X_test)
-        scaled = flipcert.WeightedNeighbors(5, weights).fit(X * dtype(scale), y).certify(X_test * dtype(scale))
-        assert np.array_equal(scaled.radius, reference.radius)
-
-
-def test_neighbors_too_far_away(blobs):
-    X, y, X_test, _ = blobs
-    with pytest.raises(ValueError, match="distances overflow"), np.errstate(over="ignore"):
-        flipcert.WeightedNeighbors().fit(X, y).predict(X_test * 1e200)
-
-
-def test_neighbors_with_kernel_weights(blobs):
-    X, y, X_test, _ = blobs
-    model = flipcert.WeightedNeighbors(n_neighbors=None, weights=RBF(0.5)).fit(X, y)
-    svm = flipcert.KernelSVM(kernel=RBF(0.5)).fit(X, y)
-    assert np.array_equal(model.certify(X_test).radius, svm.certify(X_test).radius)
-    near = flipcert.WeightedNeighbors(n_neighbors=4, weights=RBF(0.5)).fit(X, y)
-    assert ((near._weights(X_test) > 0).sum(axis=1) == 4).all()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_neighbors": 0}, "n_neighbors must be a positive whole number or None; got 0"),
-        ({"n_neighbors": 2.5}, "n_neighbors must be a positive whole number or None; got 2.5"),
-        ({"n_neighbors": 31}, "n_neighbors=31 is more than the 30 training samples"),
-        ({"weights": "inverse"}, 'weights must be "uniform", "distance" or a kernel object; got .inverse'),
-        ({"weights": None}, 'weights must be "uniform", "distance" or a kernel object; got None'),
-    ],
-)
-def test_bad_neighbors(options, message, blobs):
-    X, y, _, _ = blobs
-    with pytest.raises(ValueError, match=message):
-        flipcert.WeightedNeighbors(**options).fit(X, y)
-
-
-# Label spaces and bad input
 
 
 @pytest.mark.parametrize("model", [*MODELS, *ENSEMBLES], ids=str)

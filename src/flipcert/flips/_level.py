@@ -126,13 +126,8 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
     A comparison too close to call counts as "not reached" and leaves a doubt: whether that many flips would do. Only
     a doubt below the cost found in the end leaves the cost undecided.
     """
-    value, group, place, start, rank = (
-        ladder.numbers[VALUE],
-        ladder.rungs[GROUP],
-        ladder.rungs[PLACE],
-        ladder.rungs[START],
-        ladder.rungs[RANK],
-    )
+    value = ladder.numbers[VALUE]
+    group, start, rank = ladder.rungs[GROUP], ladder.rungs[START], ladder.rungs[RANK]
     size = ladder.rungs[COUNT, 0]
     n_classes = scores.size
     taken = ladder.rungs[TAKEN]  # forced flips of each class
@@ -170,13 +165,8 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
                                 return TRUNCATED, 0.0
                             stuck = True
                         else:
-                            position = place[start[2 * q] + taken[q]]
-                            taken[q] += 1
+                            gained, cost = _force(ladder, q, end, gained, cost)
                             forced += 1
-                            current[q] -= value[position]
-                            if position >= end:
-                                gained += value[position]
-                                cost += 1
             if stuck:
                 break
             reached = beats(gained - level, at_level == 1, slack)
@@ -227,13 +217,8 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
                 if ladder.numbers[FLOOR, 2 * top] > 0:
                     return TRUNCATED, 0.0
                 break
-            position = place[start[2 * top] + taken[top]]
-            taken[top] += 1
+            gained, cost = _force(ladder, top, end, gained, cost)
             forced += 1
-            current[top] -= value[position]
-            if position >= end:
-                gained += value[position]
-                cost += 1
 
     if max(doubt, at_least) < best:
         return UNDECIDED, 0.0
@@ -250,6 +235,17 @@ def level_cost(ladder, scores, target, slack, unreachable, at_least, record):
                 ladder.rungs[NEW_CLASS, step] = target
                 step += 1
     return best, min(room, short_of_fewer)
+
+
+@compiled
+def _force(ladder, q, end, gained, cost):
+    """Flip the largest weight left of class q, by force; it counts unless it was an extra flip already."""
+    position = ladder.rungs[PLACE, ladder.rungs[START, 2 * q] + ladder.rungs[TAKEN, q]]
+    ladder.rungs[TAKEN, q] += 1
+    ladder.numbers[CURRENT, q] -= ladder.numbers[VALUE, position]
+    if position >= end:
+        return gained + ladder.numbers[VALUE, position], cost + 1
+    return gained, cost
 
 
 @compiled

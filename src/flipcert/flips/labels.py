@@ -33,13 +33,10 @@ class Labels:
         The class index of each training sample.
     grouped : Grouped
         The same, class by class, apart by whether the label can be flipped.
-    n_labels : int
-        Number of all training labels, also outside of this model; one more is the cost of what no labelling reaches.
     """
 
     codes: NDArray[np.int64]
     grouped: Grouped
-    n_labels: int
 
     @classmethod
     def of(
@@ -47,7 +44,6 @@ class Labels:
         codes: NDArray[np.int64],
         n_classes: int,
         trusted: NDArray[np.bool_] | None = None,
-        n_labels: int | None = None,
     ) -> Labels:
         """Group the labels by class."""
         fixed = np.zeros(codes.size, np.bool_) if trusted is None else trusted
@@ -55,13 +51,17 @@ class Labels:
         return cls(
             codes=codes,
             grouped=Grouped(*_by_class(codes, ~fixed, n_classes), *_by_class(codes, fixed, n_classes)),
-            n_labels=codes.size if n_labels is None else n_labels,
         )
 
     @property
     def n_classes(self) -> int:
         """Size K of the label space."""
         return self.grouped.starts.size - 1
+
+    @property
+    def n_labels(self) -> int:
+        """Number of all training labels; one more is the cost of what no labelling reaches."""
+        return self.codes.size
 
     @property
     def n_movable(self) -> int:
