@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import flipcert
 from flipcert.kernels import NTK, RBF
+from models import weights_of
 
 MODELS = [
     flipcert.KernelSVM(),
@@ -93,7 +94,7 @@ def test_witnesses_replay_and_attacks_inside_the_radius_fail(model, blobs):
 def test_costs_of_an_estimator_are_those_of_its_weights(model, blobs):
     X, y, X_test, _ = blobs
     model = clone(model).fit(X, y)
-    weights = model._weights(X_test)
+    weights = weights_of(model, X_test)
     for bound in ("lower", "upper", "exact"):
         costs = model.flip_costs(X_test, bound=bound)
         assert np.array_equal(costs, flipcert.flip_costs(weights, y, 3, bound=bound))

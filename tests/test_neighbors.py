@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import flipcert
 from flipcert.kernels import RBF
+from models import weights_of
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 4, 7])
@@ -24,20 +25,20 @@ def test_neighbors_predict_as_scikit_learn(n_neighbors, weights):
 def test_neighbors_that_tie_share_the_last_places():
     X = np.array([[0.0], [1.0], [-1.0], [1.0], [5.0]])
     model = flipcert.WeightedNeighbors(n_neighbors=3).fit(X, [0, 1, 1, 0, 0])
-    weights = model._weights(np.array([[0.0]]))
+    weights = weights_of(model, np.array([[0.0]]))
     assert weights.tolist() == [[3.0, 2.0, 2.0, 2.0, 0.0]]
     assert model.decision_function(np.array([[0.0]]))[0] == pytest.approx(4 / 9 - 5 / 9)
     # Neither labels nor row order matter.
     order = np.array([3, 4, 1, 0, 2])
     shuffled = flipcert.WeightedNeighbors(n_neighbors=3).fit(X[order], [1, 1, 0, 1, 0])
-    assert shuffled._weights(np.array([[0.0]]))[0].tolist() == weights[0][order].tolist()
+    assert weights_of(shuffled, np.array([[0.0]]))[0].tolist() == weights[0][order].tolist()
 
 
 def test_neighbors_at_distance_zero_outweigh_all_others():
     X = np.array([[0.0], [0.0], [1e-100], [1.0]])
     model = flipcert.WeightedNeighbors(n_neighbors=None, weights="distance").fit(X, [0, 1, 1, 1])
-    assert model._weights(np.array([[0.0]])).tolist() == [[1.0, 1.0, 0.0, 0.0]]
-    assert np.isfinite(model._weights(np.array([[1e-310]]))).all()
+    assert weights_of(model, np.array([[0.0]])).tolist() == [[1.0, 1.0, 0.0, 0.0]]
+    assert np.isfinite(weights_of(model, np.array([[1e-310]]))).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -62,7 +63,7 @@ def test_neighbors_with_kernel_weights(blobs):
     svm = flipcert.KernelSVM(kernel=RBF(0.5)).fit(X, y)
     assert np.array_equal(model.certify(X_test).radius, svm.certify(X_test).radius)
     near = flipcert.WeightedNeighbors(n_neighbors=4, weights=RBF(0.5)).fit(X, y)
-    assert ((near._weights(X_test) > 0).sum(axis=1) == 4).all()
+    assert ((weights_of(near, X_test) > 0).sum(axis=1) == 4).all()
 
 
 @pytest.mark.parametrize(

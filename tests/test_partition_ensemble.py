@@ -18,12 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import flipcert
-from flipcert.classifiers import label_linear
+from flipcert.ensemble import white_box
 from flipcert.kernels import RBF
-
-
-def votes_of(model, X):
-    return np.stack([np.searchsorted(model.classes_, e.predict(X)) for e in model.estimators_], axis=1)
+from models import votes_of
 
 
 def brute_force_change(model, X, y, point, limit):
@@ -92,33 +89,41 @@ def groups(model):
     return [np.flatnonzero(model.partition_ == i) for i in range(model.n_partitions)]
 
 
-def test_exact_closes_what_bounds_leave_open(digits):
-    X, y, X_test, _ = digits
-    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=1.0), n_partitions=10).fit(X, y)
-    bounds = model.certify(X_test[:120])
+@pytest.fixture
+def open_problem():
+    """Weights too large to be added up in doubles: integers take over, and leave some radii open."""
+    rng = np.random.default_rng(1)
+    y = np.arange(200) % 6
+    X = (rng.normal(size=(200, 6)) + np.eye(6)[y]) * 2.0**508
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM("linear"), 5, partition=rng.permutation(200) % 5).fit(X, y)
+    return model, X, y, rng.normal(size=(40, 6)) * 2.0**508
+
+
+def test_exact_closes_what_bounds_leave_open(open_problem):
+    model, X, y, X_test = open_problem
+    bounds = model.certify(X_test)
     still_open = ~bounds.exact
     assert still_open.any()
-    points = X_test[:120][still_open]
+    points = X_test[still_open]
     closed = model.certify(points, exact=True)
     assert closed.exact.all()
     assert (closed.radius >= bounds.radius[still_open]).all()
     assert (closed.radius <= bounds.radius_upper[still_open]).all()
     for t, witness in enumerate(model.worst_flips(points, exact=True)):
         assert len(witness) == closed.radius[t] + 1
-        flipped = clone(model).set_params(classes=range(10)).fit(X, witness.apply(y))
+        flipped = clone(model).set_params(classes=range(6)).fit(X, witness.apply(y))
         assert flipped.predict(points[t : t + 1])[0] != closed.prediction[t]
 
 
-def test_out_of_time_leaves_a_radius_open(digits, monkeypatch):
-    X, y, X_test, _ = digits
-    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=1.0), n_partitions=10).fit(X, y)
-    bounds = model.certify(X_test[:120])
+def test_out_of_time_leaves_a_radius_open(open_problem, monkeypatch):
+    model, _, _, X_test = open_problem
+    bounds = model.certify(X_test)
 
     def out_of_time(*args):
         raise flipcert.UnsolvedError
 
-    monkeypatch.setattr(label_linear, "exact_cost", out_of_time)
-    hurried = model.certify(X_test[:120], exact=True)
+    monkeypatch.setattr(white_box, "exact_cost", out_of_time)
+    hurried = model.certify(X_test, exact=True)
     assert np.array_equal(hurried.radius, bounds.radius)
     assert np.array_equal(hurried.radius_upper, bounds.radius_upper)
     assert not hurried.exact.all()

@@ -8,6 +8,7 @@ from sklearn.kernel_ridge import KernelRidge as SklearnRidge
 
 import flipcert
 from flipcert.kernels import NTK
+from models import weights_of
 
 
 @pytest.mark.parametrize("reg", [1e-3, 1.0, 100.0])
@@ -29,7 +30,7 @@ def test_ridge_dual_and_primal_agree(digits):
         function = primal._kernel
         dual = flipcert.KernelRidge(kernel=lambda A, B, k=function: k(A, B), reg=0.5).fit(X, y)
         assert (primal.solver_, dual.solver_) == ("primal", "dual")
-        assert np.allclose(primal._weights(X_test), dual._weights(X_test), atol=1e-9)
+        assert np.allclose(weights_of(primal, X_test), weights_of(dual, X_test), atol=1e-9)
         assert np.array_equal(primal.predict(X_test), dual.predict(X_test))
         assert np.array_equal(primal.certify(X_test).radius, dual.certify(X_test).radius)
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 import flipcert
-from flipcert.ensemble._knapsack import overtake, reach_lower, reach_upper, tally
+from flipcert.ensemble._knapsack import plan_rows
+from flipcert.ensemble._winning import reach_lower, reach_upper
 from flipcert.ensemble.program import exact_reach
 from flipcert.ensemble.votes import change_costs
 from oracles import (
@@ -29,11 +30,10 @@ def test_brute_force(problem):
     assert flipcert.ensemble_radius(votes[None], costs[None])[0] == cheapest - 1
 
     _, cost, target = change_costs(votes[None], costs[None])
-    plan = np.empty(votes.size, np.int64)
-    counts, _ = tally(votes, n_classes)
-    overtake(votes, costs, counts, winner, target[0], plan)
-    assert vote_winner(plan, n_classes) != winner
-    assert sum(costs[i, c] for i, c in enumerate(plan) if c != votes[i]) == cost[0] == cheapest
+    plans, after = np.empty((1, votes.size), np.int64), np.empty(1, np.int64)
+    plan_rows(votes[None], costs[None], np.array([winner]), target, np.array([0]), plans, after)
+    assert vote_winner(plans[0], n_classes) == after[0] != winner
+    assert sum(costs[i, c] for i, c in enumerate(plans[0]) if c != votes[i]) == cost[0] == cheapest
 
     for c in range(n_classes):
         lower, upper = reach_lower(votes, costs, c), reach_upper(votes, costs, c)

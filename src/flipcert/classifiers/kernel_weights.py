@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,19 @@ class KernelClassifier(LabelLinearClassifier):
             )
         self.X_fit_ = X
         self._kernel: Kernel | None = None if self._precomputed else as_kernel(self.kernel)
-        self._train = Factor.of(X)
+        self.__dict__.pop("_train", None)
 
-    def _kernel_rows(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Kernel of each row of X with all training inputs."""
-        return X if self._kernel is None else self._kernel(X, self.X_fit_)
+    @cached_property
+    def _train(self) -> Factor:
+        """What the rounding of a product with the training inputs depends on."""
+        return Factor.of(self.X_fit_)
+
+    def _kernel_rows(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the kernel of each row of X with all training inputs to ``out``."""
+        if self._kernel is None:
+            out[:] = X
+        else:
+            self._kernel.write(X, self.X_fit_, out)
 
     def _kernel_rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """By how much rounding could move each row of the kernel; a kernel given as numbers is what it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.certificates import Certificates
+from flipcert.classifiers.product import Product
 from flipcert.classifiers.targets import encode_labels, in_user_labels
 from flipcert.engine.blocks import block_rows, join, map_blocks, one_blas_thread
+from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY
-from flipcert.exceptions import UnsolvedError
-from flipcert.flips._blocks import BEST, LOWER, UPPER
-from flipcert.flips.attack import change_prediction, improve_witness, reach_class
-from flipcert.flips.costs import Costs, Radii, close_gaps, cost_block, radius_block, score_block
+from flipcert.flips._reach import BEST, LOWER, UPPER
+from flipcert.flips.attack import change_prediction
+from flipcert.flips.costs import Radii, close_gaps, cost_block, radius_block, score_block
 from flipcert.flips.labels import Labels
-from flipcert.flips.rows import IntegerRow
-from flipcert.flips.solver import exact_cost
 from flipcert.flips.witness import Witness
 from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
@@ -39,12 +39,17 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Prepare the weights from the training inputs alone."""
 
     @abstractmethod
-    def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Weights of all training samples for each row of X."""
+    def _weights(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the weights of all training samples for each row of X to ``out``."""
 
     @abstractmethod
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
         """Estimate by how much another rounding could move each row of weights (see ``flipcert.engine.rounding``)."""
+
+    @property
+    def _product(self) -> Product | None:
+        """The weights as one product with the inputs or their features, if that is what they are."""
+        return None
 
     def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> LabelLinearClassifier:
         """Fit the model.
@@ -84,7 +89,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         ndarray of shape (n_test,)
         """
-        parts = self._map_weights(X, lambda weights: score_block(weights, self._labels, self._offset(weights))[1])
+        parts = self._map_weights(X, lambda _, weights: score_block(weights, self._labels, self._no_offset(weights))[1])
         return self.classes_[np.concatenate(parts)]
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -100,8 +105,8 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ndarray of shape (n_test, n_classes) or (n_test,)
         """
 
-        def shown(weights: NDArray[Any]) -> NDArray[np.float64]:
-            scores, _ = score_block(weights, self._labels, self._offset(weights))
+        def shown(_: Any, weights: NDArray[Any]) -> NDArray[np.float64]:
+            scores, _ = score_block(weights, self._labels, self._no_offset(weights))
             return self._shown_scores(scores, weights)
 
         scores = np.concatenate(self._map_weights(X, shown))
@@ -128,8 +133,8 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             check_choice(bound, "bound", ("lower", "upper", "exact"))
         ]
 
-        def costs_of(weights: NDArray[Any]) -> NDArray[np.int64]:
-            offset = self._offset(weights)
+        def costs_of(_: Any, weights: NDArray[Any]) -> NDArray[np.int64]:
+            offset = self._no_offset(weights)
             costs = cost_block(weights, self._labels, offset, kind)
             if bound == "exact":
                 close_gaps(costs, weights, self._labels, offset, time_limit)
@@ -153,8 +158,14 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         Certificates
         """
-        radii, tolerance = self._radii(self._check_test(X))
-        n_labels = self._labels.n_labels
+
+        def certified(rows: NDArray[Any], weights: NDArray[Any]) -> tuple[Radii, NDArray[np.float64]]:
+            radii = radius_block(weights, self._labels, self._no_offset(weights))
+            return radii, SAFETY * self._rounding(rows, weights)
+
+        parts = self._map_weights(X, certified)
+        radii = join([radii for radii, _ in parts])
+        tolerance = np.concatenate([tolerance for _, tolerance in parts])
         radius = radii.cost - 1
         return Certificates(
             prediction=self.classes_[radii.prediction],
@@ -164,7 +175,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             runner_up=self.classes_[radii.runner_up],
             target=np.ma.masked_array(self.classes_[np.maximum(radii.target, 0)], mask=radii.target < 0),
             rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
-            n_labels=n_labels,
+            n_labels=self._labels.n_labels,
         )
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
@@ -184,82 +195,35 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             influential first. None where no labelling changes the prediction.
         """
 
-        def witnesses(weights: NDArray[Any]) -> list[Witness | None]:
-            offset = self._offset(weights)
+        def witnesses(_: Any, weights: NDArray[Any]) -> list[Witness | None]:
+            offset = self._no_offset(weights)
             return [change_prediction(w, self._labels, b) for w, b in zip(weights, offset, strict=True)]
 
         parts = self._map_weights(X, witnesses)
         return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
 
-    # What a partition ensemble asks of its base classifiers, block by block.
-
-    def _block_costs(self, X: NDArray[Any], n_rows: int) -> tuple[Costs, NDArray[np.float64]]:
-        """Flip costs of the first rows of a full block, and how far rounding could move their sums."""
-        weights = self._weights(X)[:n_rows]
-        costs = cost_block(weights, self._labels, self._offset(weights))
-        return costs, SAFETY * self._rounding(X[:n_rows], weights)
-
-    def _block_votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
-        """Predicted class indices of the first rows of a full block."""
-        weights = self._weights(X)[:n_rows]
-        return score_block(weights, self._labels, self._offset(weights))[1]
-
-    def _block_witnesses(
-        self, X: NDArray[Any], wanted: list[tuple[int, int]], time_limit: float | None
-    ) -> list[Witness]:
-        """For each wanted (row, class) of a full block the flips that reach it; smallest ones if there is a limit."""
-        weights = self._weights(X)
-        offset = self._offset(weights)
-        witnesses = []
-        for t, c in wanted:
-            witness = reach_class(weights[t], self._labels, offset[t], c)
-            if time_limit is not None:
-                witness = improve_witness(weights[t], self._labels, offset[t], c, witness, time_limit)
-            assert witness is not None
-            witnesses.append(witness)
-        return witnesses
-
-    def _block_exact_costs(
-        self, X: NDArray[Any], entries: list[tuple[int, int, int, int]], time_limit: float
-    ) -> list[int | None]:
-        """For each (row, class, lower, upper) of a full block the exact cost, None where time runs out."""
-        weights = self._weights(X)
-        offset = self._offset(weights)
-        costs: list[int | None] = []
-        for t, c, lower, upper in entries:
-            row = IntegerRow(weights[t], self._labels, offset[t])
-            try:
-                costs.append(exact_cost(row, c, lower, upper, time_limit))
-            except UnsolvedError:
-                costs.append(None)
-        return costs
-
-    def _radii(self, X: NDArray[Any]) -> tuple[Radii, NDArray[np.float64]]:
-        def block(rows: NDArray[Any], n_rows: int) -> tuple[Radii, NDArray[np.float64]]:
-            weights = self._weights(rows)[:n_rows]
-            radii = radius_block(weights, self._labels, self._offset(weights))
-            return radii, SAFETY * self._rounding(rows[:n_rows], weights)
-
-        parts = map_blocks(block, X, self._block_rows(), self.n_jobs)
-        return join([radii for radii, _ in parts]), np.concatenate([tolerance for _, tolerance in parts])
-
-    def _map_weights(self, X: ArrayLike, function: Any) -> list[Any]:
-        """Call ``function`` on the weights of each block of rows: the one way that weights are formed."""
+    def _map_weights(self, X: ArrayLike, function: Callable[[NDArray[Any], NDArray[Any]], Any]) -> list[Any]:
+        """Call ``function`` on each block of rows and its weights: the one way that weights are formed."""
         rows = self._check_test(X)
-        return map_blocks(
-            lambda block, n_rows: function(self._weights(block)[:n_rows]), rows, self._block_rows(), self.n_jobs
-        )
+        buffers = Buffers()
+
+        def block(block: NDArray[Any], n_rows: int) -> Any:
+            with buffers.borrow((block.shape[0], self._labels.n_labels), self._dtype) as weights:
+                self._weights(block, weights)
+                return function(block[:n_rows], weights[:n_rows])
+
+        return map_blocks(block, rows, self._block_rows(), self.n_jobs)
 
     def _check_test(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
 
     def _block_rows(self) -> int:
-        return block_rows(self._labels.codes.size * np.dtype(self._dtype).itemsize)
+        return block_rows(self._labels.n_labels * np.dtype(self._dtype).itemsize)
 
     def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
         """Scores in the unit that users see."""
         return scores
 
-    def _offset(self, weights: NDArray[Any]) -> NDArray[np.float64]:
+    def _no_offset(self, weights: NDArray[Any]) -> NDArray[np.float64]:
         return np.zeros((weights.shape[0], self._labels.n_classes))

@@ -84,16 +84,15 @@ class WeightedNeighbors(LabelLinearClassifier):
         self._scaled = X.astype(np.float64) * self._unit
         self._squares = row_norms(self._scaled) ** 2
 
-    def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _weights(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         share, distance = self._neighbors(X)
         if self._kernel is not None:
-            return share * self._kernel(X, self.X_fit_)
-        weights = np.empty(share.shape, self._dtype)
-        if self.weights == "distance":
-            weigh_by_distance(share, distance, weights)
+            self._kernel.write(X, self.X_fit_, out)
+            out *= share
+        elif self.weights == "distance":
+            weigh_by_distance(share, distance, out)
         else:
-            weights[:] = share
-        return weights
+            out[:] = share
 
     def _neighbors(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Shares and distances of all training points for a block of rows."""

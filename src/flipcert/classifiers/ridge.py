@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
+from flipcert.classifiers.product import Product
+from flipcert.classifiers.ridge_features import largest_row_sum, weight_map
 from flipcert.validation import check_number
 
 
@@ -66,44 +68,50 @@ class KernelRidge(KernelClassifier):
         self._fit_kernel(X)
         n_features = None if self._kernel is None else self._kernel.n_features(X.shape[1])
         self.solver_ = "dual" if n_features is None or n_features >= X.shape[0] else "primal"
-        if self.solver_ == "primal":
-            assert self._kernel is not None
-            self._features = self._kernel.features(X)
-            wide = self._features.astype(np.float64, copy=False)
-            system = wide.T @ wide
-        else:
-            system = self._dual_system(X)
-        self._spread = float(np.abs(system).sum(axis=1).max())
-        if not np.isfinite(self._spread):
-            raise ValueError("the kernel of the training set overflowed; rescale the features.")
-        system[np.diag_indices_from(system)] += reg
+        self._features_product: Product | None = None
         try:
-            self._factor = cho_factor(system, lower=True, overwrite_a=True)
+            if n_features is None:
+                self._fit_dual(X, reg)
+            else:
+                self._fit_features(reg)
         except LinAlgError:
             raise ValueError(
                 f"the kernel matrix plus reg={reg:g} is not positive definite; the kernel is not positive "
                 "semi-definite on this data, or reg is too small for its precision: raise reg."
             ) from None
 
-    def _dual_system(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Training kernel in double precision, symmetric to the last bit."""
+    def _fit_features(self, reg: float) -> None:
+        """Weights as one product with the features of a test point."""
+        assert self._kernel is not None
+        right, spread = weight_map(self._kernel.features(self.X_fit_), reg, self.n_jobs)
+        unit = float(np.finfo(np.float64).eps) / 2
+        error = unit * np.sqrt(min(right.shape)) * (spread + reg) / reg + float(np.finfo(right.dtype).eps) / 2
+        self._features_product = Product.of(right, self._kernel, error)
+
+    def _fit_dual(self, X: NDArray[Any], reg: float) -> None:
         values = X if self._kernel is None else self._kernel(X)
         system = np.array(values, np.float64, order="F")
         if self._kernel is None and not np.allclose(system, system.T, rtol=1e-5, atol=1e-8 * np.abs(system).max()):
             raise ValueError('X must be symmetric with kernel="precomputed" (the kernel of the training set).')
-        return system
+        self._spread = largest_row_sum(system)
+        system[np.diag_indices_from(system)] += reg
+        self._factor = cho_factor(system, lower=True, overwrite_a=True)
 
-    def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
-        if self.solver_ == "primal":
-            assert self._kernel is not None
-            features = self._kernel.features(X).astype(np.float64, copy=False)
-            coefficients = cho_solve(self._factor, features.T).T
-            return coefficients.astype(self._dtype) @ self._features.T
-        rows = self._kernel_rows(X).astype(np.float64, copy=False)
-        return np.ascontiguousarray(cho_solve(self._factor, rows.T).T, self._dtype)
+    @property
+    def _product(self) -> Product | None:
+        return self._features_product
+
+    def _weights(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+        if self._features_product is not None:
+            self._features_product.weights(X, out)
+            return
+        self._kernel_rows(X, out)
+        out[:] = cho_solve(self._factor, out.T.astype(np.float64)).T
 
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
         """Rounding of the kernel rows, magnified by the solve at most 1/reg times, and that of the solve itself."""
+        if self._features_product is not None:
+            return self._features_product.rounding(X)[:, 0]
         condition = (self._spread + self.reg) / self.reg
         unit = float(np.finfo(np.float64).eps) / 2
         sizes = np.sqrt(np.einsum("ij,ij->i", weights, weights, dtype=np.float64))

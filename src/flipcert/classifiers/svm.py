@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
+from flipcert.classifiers.product import Product
 from flipcert.engine.blocks import map_blocks
+from flipcert.engine.buffers import Buffers
 from flipcert.validation import check_number
 
 
@@ -69,6 +71,7 @@ class KernelSVM(KernelClassifier):
         # A kernel that only scales inner products leaves all comparisons as they are: its weights can go unscaled, so
         # that whole numbers stay whole and ties stay ties.
         self._scale = None if self._kernel is None else self._kernel.product_scale(X.shape[1])
+        self._inner_product = None if self._scale is None else Product.of(self.X_fit_)
         if isinstance(self.C, str) and self.C == "auto":
             return
         C = check_number(self.C, 'C, if not "auto",')
@@ -94,19 +97,30 @@ class KernelSVM(KernelClassifier):
             features = self._kernel.features(X).astype(np.float64, copy=False)
             return float((features @ features.sum(axis=0)).max())
 
+        buffers = Buffers()
+
         def largest(block: NDArray[Any], n_rows: int) -> float:
-            return float(np.abs(self._kernel_rows(block)[:n_rows]).sum(axis=1, dtype=np.float64).max())
+            with buffers.borrow((block.shape[0], X.shape[0]), X.dtype) as rows:
+                self._kernel_rows(block, rows)
+                return float(np.abs(rows[:n_rows], out=rows[:n_rows]).sum(axis=1, dtype=np.float64).max())
 
         row_sum = max(map_blocks(largest, X, self._block_rows(), self.n_jobs))
         if not np.isfinite(row_sum):
             raise ValueError("the kernel of the training set overflowed; rescale the features.")
         return row_sum
 
-    def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
-        return self._kernel_rows(X) if self._scale is None else X @ self.X_fit_.T
+    @property
+    def _product(self) -> Product | None:
+        return self._inner_product
+
+    def _weights(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+        if self._inner_product is None:
+            self._kernel_rows(X, out)
+        else:
+            self._inner_product.weights(X, out)
 
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
-        return self._kernel_rounding(X) / (1.0 if self._scale is None else self._scale)
+        return self._kernel_rounding(X) if self._inner_product is None else self._inner_product.rounding(X)[:, 0]
 
     def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
         return scores if self._scale is None else scores * self._scale

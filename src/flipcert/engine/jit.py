@@ -20,16 +20,21 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _STAMP = "flipcert-sources"
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function on arrays; never with fastmath, which would void every rounding bound."""
+def compiled(function: Callable[..., Any], fastmath: Any = False) -> Any:
+    """Compile a function on arrays, every operation in the order it is written: rounding bounds depend on that."""
     try:
-        dispatcher = njit(cache=True, nogil=True)(function)
+        dispatcher = njit(cache=True, nogil=True, fastmath=fastmath)(function)
     except RuntimeError:
         # No folder at all that a cache could be written to: every process compiles for itself.
-        return njit(nogil=True)(function)
+        return njit(nogil=True, fastmath=fastmath)(function)
     if hasattr(dispatcher, "stats"):
         _empty_if_stale(dispatcher.stats.cache_path)
     return dispatcher
+
+
+def compiled_in_any_order(function: Callable[..., Any]) -> Any:
+    """Compile sums and maxima of numbers (not NaN) that may be taken in any order, many at a time."""
+    return compiled(function, fastmath={"reassoc", "nsz", "nnan"})
 
 
 @cache

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine._bits import lowest_bit
+
 SAFETY = 16.0
 
 
@@ -34,38 +36,46 @@ class Factor:
     def of(cls, Z: NDArray[Any]) -> Factor:
         """Measure the rows of Z."""
         norms = row_norms(Z)
+        largest = float(norms.max(initial=0.0))
+        with np.errstate(over="ignore"):
+            frobenius = float(np.sqrt(np.sum(norms**2)))
         return cls(
-            frobenius=float(np.sqrt(np.sum(norms**2))),
-            largest_norm=float(norms.max(initial=0.0)),
-            quantum=quantum(Z),
+            frobenius=frobenius,
+            largest_norm=largest,
+            # Beyond 54 bits below the largest, no product is exact, and it does not matter how far.
+            quantum=quantum(Z, stop=int(np.frexp(largest)[1]) - 54 if largest < np.inf else -2000),
             shape=(Z.shape[0], Z.shape[1]),
             unit=float(np.finfo(Z.dtype).eps) / 2,
         )
 
     def product_error(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Root of the sum of squared errors in each row of ``X @ Z.T``; zero where no rounding can happen."""
-        norms = row_norms(X)
-        error = self.unit * np.sqrt(self.shape[1]) * norms * self.frobenius
-        # Products and sums of multiples of a power of two are exact while they fit the mantissa.
-        with np.errstate(over="ignore"):
-            whole = norms * self.largest_norm < np.ldexp(0.5 / self.unit, quantum(X) + self.quantum)
-        return np.where(whole, 0.0, error)
+        return product_errors(X, [self])[:, 0]
+
+
+def product_errors(X: NDArray[Any], factors: list[Factor]) -> NDArray[np.float64]:
+    """``product_error`` for several factors Z, all of the same width: one column each."""
+    norms = row_norms(X)[:, None]
+    unit, width = factors[0].unit, factors[0].shape[1]
+    frobenius = np.array([factor.frobenius for factor in factors])
+    largest = np.array([factor.largest_norm for factor in factors])
+    lowest = quantum(X) + np.array([factor.quantum for factor in factors])
+    # Products and sums of multiples of a power of two are exact while they fit the mantissa.
+    with np.errstate(over="ignore"):
+        whole = norms * largest < np.ldexp(0.5 / unit, lowest)
+        return np.where(whole, 0.0, unit * np.sqrt(width) * norms * frobenius)
 
 
 def row_norms(X: NDArray[Any]) -> NDArray[np.float64]:
     """Euclidean norm of each row, in double precision."""
-    return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    with np.errstate(over="ignore"):
+        return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
 
 
-def quantum(X: NDArray[Any]) -> int:
-    """Largest q such that every entry is a multiple of 2**q.
+def quantum(X: NDArray[Any], stop: int = -2000) -> int:
+    """Largest q such that every entry is a multiple of 2**q (or at most ``stop``).
 
     >>> quantum(np.array([[0.75, 2.0]]))
     -2
     """
-    mantissas, exponents = np.frexp(X[X != 0].astype(np.float64))
-    if mantissas.size == 0:
-        return 1000
-    whole = (mantissas * 2.0**53).astype(np.int64)
-    lowest_bits = np.log2((whole & -whole).astype(np.float64)).astype(np.int64)
-    return int((exponents - 53 + lowest_bits).min())
+    return int(lowest_bit(np.ravel(X), 1000, stop))

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine._sort import sort_pairs
+from flipcert.engine._sort import sort_small
 from flipcert.engine.jit import compiled
 
-_BEYOND = np.int64(2**62)
+BEYOND = np.int64(2**62)
+# In a plan: turned to whichever other class is cheapest.
+LEAVES = -1
 # Costs up to this are sorted by counting; dearer changes are rare, and left to a comparison sort.
 _COUNTED = 255
 
@@ -29,8 +31,12 @@ def tally(votes, n_classes):
 
 
 @compiled
-def overtake(votes, costs, counts, rival, target, plan):
-    """Cheapest flips after which ``target`` has beaten ``rival``; the new votes go to ``plan`` if it has room."""
+def overtake(votes, price, away, counts, rival, target, plan):
+    """Cheapest flips after which ``target`` has beaten ``rival``; the new votes go to ``plan`` if it has room.
+
+    ``price`` is the cost of turning each voter to the target, ``away`` that of turning a voter for the rival to any
+    other class; the plan says ``LEAVES`` for a voter that is turned so.
+    """
     need = counts[rival] - counts[target] + (1 if rival < target else 0)
     n_voters = votes.size
     if plan.size:
@@ -39,52 +45,45 @@ def overtake(votes, costs, counts, rival, target, plan):
         return np.int64(0)
     step = np.empty(2 * n_voters, np.int64)  # costs of single steps
     step_voter = np.empty(2 * n_voters, np.int64)
-    away = np.empty(n_voters, np.int64)  # cost of leaving the rival for any class
     whole = np.empty(n_voters, np.int64)  # voters whose second step is cheaper than the first: cost of both
     half = np.empty(n_voters, np.int64)  # and of the first
     whole_voter = np.empty(n_voters, np.int64)
     n_steps = 0
     n_wholes = 0
     for i in range(n_voters):
-        vote = votes[i]
-        if vote == target:
+        if votes[i] == target:
             continue
-        to_target = costs[i, target]
-        if vote != rival:
-            step[n_steps] = to_target
+        if votes[i] != rival:
+            step[n_steps] = price[i]
             step_voter[n_steps] = i
             n_steps += 1
-            continue
-        away[i] = costs[i, cheapest_other(costs[i], vote)]
-        if to_target >= 2 * away[i]:
+        elif price[i] >= 2 * away[i]:
             step[n_steps] = away[i]
-            step[n_steps + 1] = to_target - away[i]
+            step[n_steps + 1] = price[i] - away[i]
             step_voter[n_steps] = i
             step_voter[n_steps + 1] = i
             n_steps += 2
         else:
-            whole[n_wholes] = to_target
+            whole[n_wholes] = price[i]
             whole_voter[n_wholes] = i
             n_wholes += 1
 
     # Stable, so that a voter's first step never comes after its second.
     spare = np.empty(2 * n_voters, np.int64)
     spare_voter = np.empty(2 * n_voters, np.int64)
-    sort_pairs(step, step_voter, n_steps, spare, spare_voter)
-    sort_pairs(whole, whole_voter, n_wholes, spare, spare_voter)
+    sort_small(step, step_voter, n_steps, spare, spare_voter)
+    sort_small(whole, whole_voter, n_wholes, spare, spare_voter)
     for k in range(n_wholes):
         half[k] = away[whole_voter[k]]
     best, wholes, steps, halved = _cheapest_mix(need, step[:n_steps], whole[:n_wholes], half[:n_wholes])
-    if plan.size and best < _BEYOND:
+    if plan.size and best < BEYOND:
         for k in range(wholes):
             plan[whole_voter[k]] = target
         if halved >= 0:
-            i = whole_voter[halved]
-            plan[i] = cheapest_other(costs[i], votes[i])
+            plan[whole_voter[halved]] = LEAVES
         for k in range(steps):
             i = step_voter[k]
-            first_step = votes[i] == rival and plan[i] == votes[i]
-            plan[i] = cheapest_other(costs[i], votes[i]) if first_step else target
+            plan[i] = LEAVES if votes[i] == rival and plan[i] == rival else target
     return best
 
 
@@ -105,7 +104,7 @@ def _cheapest_mix(need, step, whole, half):
         if later[k + 1] >= 0 and half[later[k + 1]] <= half[k]:
             later[k] = later[k + 1]
 
-    best = (_BEYOND, 0, 0, -1)
+    best = (BEYOND, 0, 0, -1)
     spent = np.int64(0)  # on the first `wholes` whole turns
     saver = 0  # of the first `wholes + 1` turns, the one that saves most when made only half
     for wholes in range(n_wholes + 1):
@@ -139,32 +138,51 @@ def cheapest_other(costs, vote):
 
 
 @compiled
+def leave_costs(votes, costs, first, away):
+    """Cost of turning each voter for ``first`` to any other class."""
+    for i in range(votes.size):
+        if votes[i] == first:
+            away[i] = costs[i, cheapest_other(costs[i], first)]
+
+
+@compiled
+def overtake_cost(votes, price, away, counts, first, target, tables):
+    """The cost alone of ``overtake``."""
+    fewest = _overtake_by_counting(votes, price, away, counts, first, target, tables)
+    if fewest > _COUNTED:
+        fewest = overtake(votes, price, away, counts, first, target, np.empty(0, np.int64))
+    return fewest
+
+
+@compiled
 def change_rows(votes, costs, winner, cost, target):
     """For each row the winner, the cheapest cost of changing it and the class that overtakes it then."""
     n_classes = costs.shape[2]
-    no_plan = np.empty(0, np.int64)
-    away = np.empty(votes.shape[1], np.int64)
-    tables = np.zeros((4, _COUNTED + 2), np.int64)
+    away, price = np.empty(votes.shape[1], np.int64), np.empty(votes.shape[1], np.int64)
+    tables = new_tables()
     for t in range(votes.shape[0]):
         counts, first = tally(votes[t], n_classes)
-        for i in range(votes.shape[1]):
-            if votes[t, i] == first:
-                away[i] = costs[t, i, cheapest_other(costs[t, i], first)]
+        leave_costs(votes[t], costs[t], first, away)
         winner[t] = first
-        cost[t] = _BEYOND
+        cost[t] = BEYOND
         target[t] = -1
         for c in range(n_classes):
             if c != first:
-                fewest = _overtake_by_counting(votes[t], costs[t], counts, first, c, away, tables)
-                if fewest > _COUNTED:
-                    fewest = overtake(votes[t], costs[t], counts, first, c, no_plan)
+                price[:] = costs[t, :, c]
+                fewest = overtake_cost(votes[t], price, away, counts, first, c, tables)
                 if fewest < cost[t]:
                     cost[t] = fewest
                     target[t] = c
 
 
 @compiled
-def _overtake_by_counting(votes, costs, counts, first, target, away, tables):
+def new_tables():
+    """Room to count costs in."""
+    return np.zeros((4, _COUNTED + 2), np.int64)
+
+
+@compiled
+def _overtake_by_counting(votes, price, away, counts, first, target, tables):
     """``overtake`` for small costs: the cost if it is at most ``_COUNTED``, something larger otherwise.
 
     Costs are small whole numbers, so they are counted instead of sorted. Of whole turns of equal cost it does not
@@ -175,12 +193,12 @@ def _overtake_by_counting(votes, costs, counts, first, target, away, tables):
     for v in range(_COUNTED + 2):
         steps[v] = 0  # single steps of this cost
         wholes[v] = 0  # whole turns of this cost, and of these:
-        halves[v] = _BEYOND  # the cheapest half-turn, also of dearer ones
+        halves[v] = BEYOND  # the cheapest half-turn, also of dearer ones
         savings[v] = 0  # what making one of them only half saves at most
     for i in range(votes.size):
         if votes[i] == target:
             continue
-        whole = min(costs[i, target], _COUNTED + 1)
+        whole = min(price[i], _COUNTED + 1)
         if votes[i] != first:
             steps[whole] += 1
         elif whole > _COUNTED:
@@ -202,7 +220,7 @@ def _overtake_by_counting(votes, costs, counts, first, target, away, tables):
         taken += steps[level]
         spent += steps[level] * level
         level += 1
-    best = _BEYOND
+    best = BEYOND
     paid = 0  # for whole turns
     saver = 0
     value = used = 0  # cost of the next whole turn, and how many of that cost are made
@@ -233,55 +251,14 @@ def _overtake_by_counting(votes, costs, counts, first, target, away, tables):
 @compiled
 def plan_rows(votes, costs, winner, overtaker, which, plans, after):
     """New votes of the cheapest change of the rows ``which``, and who wins then."""
+    away = np.empty(votes.shape[1], np.int64)
     for k in range(which.size):
         t = which[k]
-        counts, _ = tally(votes[t], costs.shape[2])
-        overtake(votes[t], costs[t], counts, winner[t], overtaker[t], plans[k])
+        counts, first = tally(votes[t], costs.shape[2])
+        leave_costs(votes[t], costs[t], first, away)
+        price = costs[t, :, overtaker[t]].copy()
+        overtake(votes[t], price, away, counts, winner[t], overtaker[t], plans[k])
+        for i in range(votes.shape[1]):
+            if plans[k, i] == LEAVES:
+                plans[k, i] = cheapest_other(costs[t, i], first)
         _, after[k] = tally(plans[k], costs.shape[2])
-
-
-@compiled
-def reach_lower(votes, costs, target):
-    """Lower bound on the flips that make ``target`` win: its dearest rival, or the fewest votes that can win at all."""
-    n_voters, n_classes = costs.shape
-    no_plan = np.empty(0, np.int64)
-    counts, _ = tally(votes, n_classes)
-    goal = 1  # votes with which the target can win: all others fit below it
-    while (n_classes - 1) * goal - target < n_voters - goal:
-        goal += 1
-    prices = np.sort(costs[votes != target, target])
-    dearest = prices[: max(goal - counts[target], 0)].sum()
-    for q in range(n_classes):
-        if q != target:
-            dearest = max(dearest, overtake(votes, costs, counts, q, target, no_plan))
-    return dearest
-
-
-@compiled
-def reach_upper(votes, costs, target):
-    """Cheapest flips that make ``target`` win by turning voters to it and nowhere else.
-
-    Guess the votes it ends with; every class above that gives up its cheapest voters, then the cheapest left follow.
-    """
-    counts, _ = tally(votes, costs.shape[1])
-    order = np.argsort(costs[:, target], kind="mergesort")
-    best = _BEYOND
-    excess = np.empty_like(counts)
-    for goal in range(max(counts[target], 1), votes.size + 1):
-        free = goal - counts[target]
-        for q in range(counts.size):
-            excess[q] = 0 if q == target else max(0, counts[q] - goal + (1 if q < target else 0))
-            free -= excess[q]
-        if free < 0:
-            continue
-        spent = np.int64(0)
-        for i in order:
-            if votes[i] != target:
-                if excess[votes[i]] > 0:
-                    excess[votes[i]] -= 1
-                    spent += costs[i, target]
-                elif free > 0:
-                    free -= 1
-                    spent += costs[i, target]
-        best = min(best, spent)
-    return best

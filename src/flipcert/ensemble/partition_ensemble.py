@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import encode_labels, in_user_labels
 from flipcert.engine.blocks import block_rows, join, map_blocks, map_tasks
-from flipcert.ensemble.ballots import Ballots, Gap, Outcome
+from flipcert.ensemble.ballots import Ballots
+from flipcert.ensemble.black_box import BlackBox
+from flipcert.ensemble.electorate import Electorate, Outcome
 from flipcert.ensemble.partition import assign_partitions
-from flipcert.ensemble.voters import Voter, fit_voter
+from flipcert.ensemble.voters import Voter, fit_voter, is_white_box
 from flipcert.ensemble.votes import count_votes
+from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.witness import Witness
 from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
@@ -116,8 +117,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
         self.classes_, _ = encode_labels(targets, self.classes)
         mask = check_mask(trusted, targets.size)
-        self._pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
-        if self._pairwise and inputs.shape[0] != inputs.shape[1]:
+        pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
+        if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')
         self.partition_ = assign_partitions(inputs, self.n_partitions, self.partition, self.random_state)
         self._dtype = inputs.dtype
@@ -125,14 +126,17 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def fit_one(number: int) -> Voter:
             members = np.flatnonzero(self.partition_ == number)
-            own = inputs[np.ix_(members, members)] if self._pairwise else inputs[members]
+            own = inputs[np.ix_(members, members)] if pairwise else inputs[members]
             own_mask = None if mask is None else mask[members]
-            return fit_voter(
-                self.estimator, number, own, targets[members], self.classes_, members, own_mask, self._n_labels
-            )
+            return fit_voter(self.estimator, number, own, targets[members], self.classes_, members, own_mask)
 
-        self._voters = map_tasks(fit_one, range(self.n_partitions), self.n_jobs)
-        self.estimators_ = [voter.estimator for voter in self._voters]
+        voters = map_tasks(fit_one, range(self.n_partitions), self.n_jobs)
+        self._electorate: Electorate
+        if is_white_box(self.estimator):
+            self._electorate = WhiteBox(voters, self.classes_.size, self._n_labels, pairwise)
+        else:
+            self._electorate = BlackBox(voters, self.classes_, self._n_labels)
+        self.estimators_ = [voter.estimator for voter in voters]
         return self
 
     @property
@@ -191,10 +195,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        def block(rows: NDArray[Any], n_rows: int) -> Outcome:
-            return self._ballots(rows, n_rows, exact, time_limit).outcome()
-
-        outcome: Outcome = join(self._map(block, X))
+        outcome: Outcome = join(self._map("certify", X, exact, time_limit))
         return Certificates(
             prediction=self.classes_[outcome.prediction],
             radius=outcome.radius,
@@ -225,13 +226,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_choice(bound, "bound", ("lower", "upper", "exact"))
         check_number(time_limit, "time_limit")
 
-        def block(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
-            ballots = self._cast(rows, n_rows)
-            if bound == "exact":
-                self._solve(ballots, rows, ballots.all_gaps(), time_limit)
-            return ballots.reach_costs(bound, time_limit)
-
-        return np.concatenate(self._map(block, X))
+        ballots: list[Ballots] = self._map("ballots", X, bound == "exact", time_limit)
+        return np.concatenate([part.reach_costs(bound, time_limit) for part in ballots])
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
@@ -253,71 +249,17 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        def block(rows: NDArray[Any], n_rows: int) -> list[Witness | None]:
-            ballots = self._ballots(rows, n_rows, exact, time_limit)
-            return self._attacks(ballots, rows, time_limit if exact else None)
-
-        return [in_user_labels(witness, self.classes_) for part in self._map(block, X) for witness in part]
-
-    def _ballots(self, rows: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
-        """Ballots on the first rows of a block, with the costs that decide solved if ``exact``."""
-        ballots = self._cast(rows, n_rows)
-        unsolved: set[tuple[int, int, int]] = set()
-        while exact and (gaps := ballots.deciding_gaps(skip=unsolved)):
-            unsolved |= self._solve(ballots, rows, gaps, time_limit)
-        return ballots
-
-    def _cast(self, rows: NDArray[Any], n_rows: int) -> Ballots:
-        """Ballots of all voters on the first rows of a block."""
-        cast = [voter.cast(self._inputs(rows, voter), n_rows) for voter in self._voters]
-        columns = {name: np.stack([getattr(ballot, name) for ballot in cast], axis=1) for name in vars(cast[0])}
-        movable = np.array([voter.movable for voter in self._voters])
-        return Ballots(**columns, movable=movable, n_labels=self._n_labels)
-
-    def _solve(
-        self, ballots: Ballots, rows: NDArray[Any], gaps: dict[int, list[Gap]], time_limit: float
-    ) -> set[tuple[int, int, int]]:
-        """Replace bounds by exact costs; return the (row, voter, class) that were not solved in time."""
-        unsolved = set()
-        for i, entries in gaps.items():
-            costs = self._voters[i].exact_costs(self._inputs(rows, self._voters[i]), entries, time_limit)
-            for (t, c, _, _), cost in zip(entries, costs, strict=True):
-                if cost is None:
-                    unsolved.add((t, i, c))
-                else:
-                    ballots.lower[t, i, c] = ballots.upper[t, i, c] = cost
-        return unsolved
-
-    def _attacks(self, ballots: Ballots, rows: NDArray[Any], time_limit: float | None) -> list[Witness | None]:
-        """For each row the flips of all partitions that the cheapest known attack takes."""
-        wanted: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for t, plan in ballots.plans(ballots.upper).items():
-            for i in np.flatnonzero(plan != ballots.votes[t]).tolist():
-                wanted[i].append((t, int(plan[i])))
-        flips: dict[int, list[Witness]] = defaultdict(list)
-        for i, entries in wanted.items():
-            witnesses = self._voters[i].witnesses(self._inputs(rows, self._voters[i]), entries, time_limit)
-            for (t, _), witness in zip(entries, witnesses, strict=True):
-                flips[t].append(witness)
-        return [Witness.union(flips[t]) if t in flips else None for t in range(ballots.votes.shape[0])]
+        parts = self._map("attacks", X, exact, time_limit)
+        return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
 
     def _counts(self, X: ArrayLike) -> NDArray[np.int64]:
         """Votes of each class for each row."""
+        return count_votes(np.concatenate(self._map("votes", X)), self.classes_.size)
 
-        def block(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
-            votes = np.stack([voter.vote(self._inputs(rows, voter), n_rows) for voter in self._voters], axis=1)
-            return count_votes(votes, self.classes_.size)
-
-        return np.concatenate(self._map(block, X))
-
-    def _map(self, function: Callable[[NDArray[Any], int], Any], X: ArrayLike) -> list[Any]:
-        """Call ``function`` on blocks of rows."""
+    def _map(self, question: str, X: ArrayLike, *arguments: Any) -> list[Any]:
+        """Put a question to the electorate about every block of rows."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
-        largest = max(voter.members.size for voter in self._voters)
-        n_costs = len(self._voters) * self.classes_.size
-        return map_blocks(function, rows, block_rows(8 * max(largest, 4 * n_costs)), self.n_jobs)
-
-    def _inputs(self, rows: NDArray[Any], voter: Voter) -> NDArray[Any]:
-        """Rows as a base classifier takes them: all features, or the kernel with its own samples."""
-        return np.ascontiguousarray(rows[:, voter.members]) if self._pairwise else rows
+        ask = getattr(self._electorate, question)
+        size = block_rows(self._electorate.bytes_per_row)
+        return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, size, self.n_jobs)

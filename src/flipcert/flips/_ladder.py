@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flipcert.engine._bits import lowest_bit
 from flipcert.engine.jit import compiled
 
 UNDECIDED = -1
@@ -36,7 +37,7 @@ N_BINS = 256
 # Rows of ``Ladder.rungs``: of each rung, of each group, of each class; the flips of an attack; working space.
 GROUP, INDEX, PLACE, RANK, START, HEADS, TAKEN, KEPT, LEAST, MOST, CHOSEN, NEW_CLASS, BUCKETS, COUNT = range(14)
 # Rows of ``Ladder.numbers``: of each rung, of each group; working space for classes and for whole rows.
-VALUE, FLOOR, DEEPEST, CURRENT, GAINS, MIXTURE, SPARE, LINE, BINS = range(9)
+VALUE, FLOOR, DEEPEST, CURRENT, GAINS, MIXTURE, BEST_MIXTURE, FACTORS, SPARE, TOPS, BINS = range(11)
 
 
 class Ladder(NamedTuple):
@@ -58,7 +59,7 @@ class Ladder(NamedTuple):
 def new_ladder(size: int, n_classes: int, numbers: Any = np.float64) -> Ladder:
     """Room for a ladder of at most ``size`` rungs."""
     width = max(size, 2 * n_classes, N_BINS) + 1
-    return Ladder(rungs=np.zeros((14, width), np.int64), numbers=np.zeros((9, width), numbers))
+    return Ladder(rungs=np.zeros((14, width), np.int64), numbers=np.zeros((11, width), numbers))
 
 
 @compiled
@@ -101,19 +102,7 @@ def sums_are_exact(row, offset, total):
     """
     if not total < LARGEST_TOTAL:
         return False
-    lowest = 2000
-    for part in range(2):
-        size = row.size if part == 0 else offset.size
-        for i in range(size):
-            number = np.float64(row[i]) if part == 0 else offset[i]
-            if number != 0.0:
-                mantissa, exponent = math.frexp(abs(number))
-                bits = np.int64(mantissa * EXACT_MULTIPLES)
-                bit = 0
-                while bits & 1 == 0:
-                    bits >>= 1
-                    bit += 1
-                lowest = min(lowest, exponent - 53 + bit)
+    lowest = min(lowest_bit(row, 2000, -2000), lowest_bit(offset, 2000, -2000))
     if lowest == 2000:
         return True
     # total / 2**lowest, in two steps: one could overflow where the result does not

@@ -18,8 +18,10 @@ import numpy as np
 
 from flipcert.engine.jit import compiled
 from flipcert.flips._ladder import (
+    BEST_MIXTURE,
     CHOSEN,
     CURRENT,
+    FACTORS,
     FLOOR,
     GAINS,
     GROUP,
@@ -34,7 +36,7 @@ from flipcert.flips._ladder import (
 )
 
 # Multipliers are whole numbers of this size in all, so that they and their sums are exact in a double.
-_UNITS = 2.0**20
+UNITS = 2.0**20
 
 
 @compiled
@@ -48,23 +50,16 @@ def tighten(ladder, scores, target, first, slack, rounding, lower, upper, steps,
     be.
     """
     n_classes = scores.size
-    slope, m = ladder.numbers[GAINS], ladder.numbers[MIXTURE]
+    slope, m, best_m = ladder.numbers[GAINS], ladder.numbers[MIXTURE], ladder.numbers[BEST_MIXTURE]
     margin = np.inf
+    closest = -np.inf  # deficit minus gains at the best multipliers so far
     if afresh:
         for q in range(n_classes):
             m[q] = 0.0
-        m[first] = _UNITS
+        m[first] = UNITS
     for _ in range(steps):
-        total = 0.0
-        strongest = -1
-        deficit = 0.0
-        for q in range(n_classes):
-            if q != target:
-                total += m[q]
-                deficit += m[q] * (scores[q] - scores[target])
-                if strongest < 0 or m[q] > m[strongest]:
-                    strongest = q
-        gained, last = _largest_gains(ladder, scores, target, total, strongest, lower)
+        total, strongest, deficit = weigh(m, scores, target)
+        gained, last = largest_gains(ladder, scores, target, m, total, strongest, lower)
         if last < 0.0:
             return TRUNCATED, upper, 0.0
         # The sums here carry the factors m, at most twice their total, and one more rounding each.
@@ -73,13 +68,18 @@ def tighten(ladder, scores, target, first, slack, rounding, lower, upper, steps,
             return upper, upper, margin  # all that can be flipped is not enough: nothing leads there
         if deficit - gained > error:
             lower += 1
+            closest = -np.inf
             margin = (deficit - gained) / (2.0 * total)
             if lower == upper:
                 break
             continue
+        if deficit - gained > closest:
+            closest = deficit - gained
+            for q in range(n_classes):
+                best_m[q] = m[q]
         if last == 0.0:
             break
-        if _attack(ladder, scores, target, lower, slack):
+        if attack_with(ladder, scores, target, lower, slack):
             upper = lower
             break
         # Polyak's step towards a value a little above zero, along the slope within the simplex of multipliers.
@@ -110,25 +110,51 @@ def tighten(ladder, scores, target, first, slack, rounding, lower, upper, steps,
         if not 0.0 < sum_of_m < np.inf:
             break
         for q in range(n_classes):
-            m[q] = 0.0 if q == target else np.floor(m[q] / sum_of_m * _UNITS + 0.5)
+            m[q] = 0.0 if q == target else np.floor(m[q] / sum_of_m * UNITS + 0.5)
     return lower, upper, margin
 
 
 @compiled
-def _largest_gains(ladder, scores, target, total, strongest, count):
+def weigh(m, scores, target):
+    """Sum of the multipliers, the class with the largest, and by how much the mixture of rivals is ahead."""
+    total = 0.0
+    strongest = -1
+    deficit = 0.0
+    for q in range(scores.size):
+        if q != target:
+            total += m[q]
+            deficit += m[q] * (scores[q] - scores[target])
+            if strongest < 0 or m[q] > m[strongest]:
+                strongest = q
+    return total, strongest, deficit
+
+
+@compiled
+def gain_factor(g, target, m, total, strongest):
+    """What flipping a weight of group g gains at most, as a multiple of its size."""
+    p = g >> 1
+    if g & 1:
+        return total + m[strongest] if p == target else m[strongest] - m[p]
+    return 0.0 if p == target else total + m[p]
+
+
+@compiled
+def largest_gains(ladder, scores, target, m, total, strongest, count):
     """Sum of the ``count`` largest gains at multipliers ``m``, and the smallest of them.
 
     Instead of the smallest, zero says that there are fewer, and a negative number that the ladder is too short.
 
-    Records the samples, and leaves the slope of the sum with respect to each multiplier.
+    Records the samples, and leaves the slope of the sum with respect to each multiplier and the next rung of each
+    group.
     """
     value, place, start, head = ladder.numbers[VALUE], ladder.rungs[PLACE], ladder.rungs[START], ladder.rungs[HEADS]
     n_groups = 2 * scores.size
-    slope, m = ladder.numbers[GAINS], ladder.numbers[MIXTURE]
+    slope, factors = ladder.numbers[GAINS], ladder.numbers[FACTORS]
     for q in range(scores.size):
         slope[q] = 0.0
     for g in range(n_groups):
         head[g] = start[g]
+        factors[g] = gain_factor(g, target, m, total, strongest)
     gained = 0.0
     best = 0.0
     for k in range(count):
@@ -136,18 +162,13 @@ def _largest_gains(ladder, scores, target, total, strongest, count):
         missing = 0.0
         choice = -1
         for g in range(n_groups):
-            p = g >> 1
-            if g & 1:
-                factor = total + m[strongest] if p == target else m[strongest] - m[p]
-            else:
-                factor = 0.0 if p == target else total + m[p]
             if head[g] < start[g + 1]:
-                gain = factor * value[place[head[g]]]
+                gain = factors[g] * value[place[head[g]]]
                 if gain > best:
                     best = gain
                     choice = g
             else:
-                missing = max(missing, factor * ladder.numbers[FLOOR, g])
+                missing = max(missing, factors[g] * ladder.numbers[FLOOR, g])
         if best <= missing and missing > 0.0:
             return gained, -1.0
         if choice < 0:
@@ -167,7 +188,7 @@ def _largest_gains(ladder, scores, target, total, strongest, count):
 
 
 @compiled
-def _attack(ladder, scores, target, count, slack):
+def attack_with(ladder, scores, target, count, slack):
     """Whether the recorded samples, flipped in the best way that is easy to see, make ``target`` win; records how."""
     current = ladder.numbers[CURRENT, : scores.size]
     n_classes = scores.size

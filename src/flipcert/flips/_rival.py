@@ -15,6 +15,7 @@ from flipcert.flips._ladder import (
     NEW_CLASS,
     PLACE,
     START,
+    TAKEN,
     TRUNCATED,
     UNDECIDED,
     VALUE,
@@ -86,6 +87,77 @@ def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most
         other += choice == 2
         total += best
         cost += 1
+
+
+@compiled
+def rival_costs(ladder, scores, first, slack, unreachable, negative, cost, margin):
+    """``rival_cost(c, first)`` of every class; 0 if that worked, else UNDECIDED or TRUNCATED."""
+    if not negative:
+        return _rival_costs_in_one_walk(ladder, scores, first, slack, unreachable, cost, margin)
+    for c in range(scores.size):
+        cost[c] = 0
+        margin[c] = np.inf
+        if c != first:
+            gap = scores[first] - scores[c]
+            cost[c], margin[c] = rival_cost(ladder, c, first, gap, slack, unreachable, 1, unreachable, False)
+            if cost[c] < 0:
+                return cost[c]
+    return 0
+
+
+@compiled
+def _rival_costs_in_one_walk(ladder, scores, first, slack, unreachable, cost, margin):
+    """``rival_costs`` without negative weights: the order of gains is then the same for all, but for their own."""
+    value, group, place, start = ladder.numbers[VALUE], ladder.rungs[GROUP], ladder.rungs[PLACE], ladder.rungs[START]
+    own_sum, own_count = ladder.numbers[CURRENT], ladder.rungs[TAKEN]
+    size = ladder.rungs[COUNT, 0]
+    n_classes = scores.size
+    for c in range(n_classes):
+        cost[c] = 0 if c == first else unreachable
+        margin[c] = np.inf
+        own_sum[c] = 0.0
+        own_count[c] = 0
+    rivals, rivals_end = start[2 * first], start[2 * first + 1]
+    other = 0
+    total = 0.0
+    steps = 0
+    left = n_classes - 1
+    while left > 0:
+        while other < size and group[other] >> 1 == first:
+            other += 1
+        twice = 2.0 * value[place[rivals]] if rivals < rivals_end else 0.0
+        once = value[other] if other < size else 0.0
+        missing = ladder.numbers[DEEPEST, 0]
+        if rivals == rivals_end:
+            missing = max(missing, 2.0 * ladder.numbers[FLOOR, 2 * first])
+        if max(twice, once) < missing:
+            return TRUNCATED
+        if twice == 0.0 and once == 0.0:
+            return 0
+        steps += 1
+        taker = first
+        if twice >= once:
+            total += twice
+            rivals += 1
+        else:
+            taker = group[other] >> 1
+            own_sum[taker] += once
+            own_count[taker] += 1
+            total += once
+            other += 1
+        for c in range(n_classes):
+            if c != taker and cost[c] == unreachable:
+                short = scores[first] - scores[c] - (total - own_sum[c])
+                wins = beats(-short, c < first, slack)
+                if wins == UNDECIDED:
+                    return UNDECIDED
+                if wins == 1:
+                    cost[c] = steps - own_count[c]
+                    margin[c] = min(margin[c], -short)
+                    left -= 1
+                else:
+                    margin[c] = short
+    return 0
 
 
 @compiled

@@ -1,7 +1,7 @@
 """From a row of weights to a ladder: scores, how deep the ladder has to reach, and its rungs in order. Compiled.
 
 Sorting a whole row would cost many times the product that formed it. The flips that matter close a known gap between
-two scores, so a histogram of (a sample of) the weights tells how large they have to be; only larger ones are taken and
+two scores, so a histogram of a sample of the weights tells how large they have to be; only larger ones are taken and
 sorted. The guess need not be right: an algorithm that runs past the end says so.
 """
 
@@ -10,28 +10,33 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine._sort import sort_pairs
-from flipcert.engine.jit import compiled
+from flipcert.engine.jit import compiled, compiled_in_any_order
 from flipcert.flips._ladder import (
     BINS,
     BUCKETS,
     CHOSEN,
     DEEPEST,
     FLOOR,
+    GAINS,
     GROUP,
     INDEX,
-    LINE,
+    LARGEST_TOTAL,
     MOST_BUCKETS,
     N_BINS,
     SPARE,
+    TOPS,
     VALUE,
     index_groups,
 )
 
 # Rows up to this length go without a histogram: the first few rungs are picked out directly.
 SHORT = 64
-_TOP = 24
-# Histograms look at about this many weights.
-_SAMPLE = 2048
+_TOP = 16
+# The largest weight of every strip is noted, so that strips without a rung are never looked at again.
+_STRIP = 32
+# Histograms look at this many weights at least, and at one of this many at least.
+_SAMPLE = 512
+_SPARSEST = 16
 # Up to this many rungs are sorted by insertion at once.
 _FEW = 24
 # Buckets with more rungs than this are not worth sorting by insertion.
@@ -41,89 +46,95 @@ _GROUP_BITS = 24
 
 
 @compiled
-def line_up(row, labels, offset, scores, line):
-    """Copy the movable weights to ``line``, class by class, and add up the class scores.
+def score_row(row, labels, offset, scores, ladder):
+    """Add up the class scores.
 
-    Returns the sum of all magnitudes that went into the scores, the largest movable one, and whether a movable weight
-    is negative. Four sums at a time, because a single one would wait for itself.
+    Returns the sum of all magnitudes that went into the scores, the largest weight (infinity if sums may overflow),
+    and whether a movable weight is negative.
     """
-    members, starts, fixed, fixed_starts = labels
+    codes = labels.codes
+    sums = ladder.numbers[GAINS]
+    n_classes = scores.size
+    for c in range(2 * n_classes):
+        sums[c] = 0.0
+    # Two sums a class in turn, because a single one would often wait for itself.
+    pairs = row.size // 2
+    for i in range(pairs):
+        sums[2 * codes[2 * i]] += row[2 * i]
+        sums[2 * codes[2 * i + 1] + 1] += row[2 * i + 1]
+    if row.size & 1:
+        sums[2 * codes[row.size - 1]] += row[row.size - 1]
+    total = _sum_of_magnitudes(row)
+    for c in range(n_classes):
+        scores[c] = offset[c] + (sums[2 * c] + sums[2 * c + 1])
+        total += abs(offset[c])
+    if not total < LARGEST_TOTAL:
+        return total, np.inf, True
+    largest, lowest = _note_tops(row, ladder.numbers[TOPS])
+    negative = lowest < 0.0
+    if negative and labels.any_fixed:
+        negative = False
+        for i in range(row.size):
+            negative |= labels.movable[i] and row[i] < 0.0
+    return total, largest, negative
+
+
+@compiled_in_any_order
+def _sum_of_magnitudes(row):
     total = 0.0
-    largest = 0.0
-    lowest = 0.0
-    for c in range(scores.size):
-        s0 = s1 = s2 = s3 = a0 = a1 = a2 = a3 = 0.0
-        h0 = h1 = l0 = l1 = 0.0
-        position, end = starts[c], starts[c + 1]
-        while position + 4 <= end:
-            w0 = np.float64(row[members[position]])
-            w1 = np.float64(row[members[position + 1]])
-            w2 = np.float64(row[members[position + 2]])
-            w3 = np.float64(row[members[position + 3]])
-            line[position] = w0
-            line[position + 1] = w1
-            line[position + 2] = w2
-            line[position + 3] = w3
-            s0 += w0
-            s1 += w1
-            s2 += w2
-            s3 += w3
-            a0 += abs(w0)
-            a1 += abs(w1)
-            a2 += abs(w2)
-            a3 += abs(w3)
-            h0 = max(h0, max(w0, w1))
-            h1 = max(h1, max(w2, w3))
-            l0 = min(l0, min(w0, w1))
-            l1 = min(l1, min(w2, w3))
-            position += 4
-        while position < end:
-            w0 = np.float64(row[members[position]])
-            line[position] = w0
-            s0 += w0
-            a0 += abs(w0)
-            h0 = max(h0, w0)
-            l0 = min(l0, w0)
-            position += 1
-        for position in range(fixed_starts[c], fixed_starts[c + 1]):
-            w0 = np.float64(row[fixed[position]])
-            s1 += w0
-            a1 += abs(w0)
-        scores[c] = offset[c] + ((s0 + s1) + (s2 + s3))
-        total += abs(offset[c]) + ((a0 + a1) + (a2 + a3))
-        largest = max(largest, max(h0, h1))
-        lowest = min(lowest, min(l0, l1))
-    return total, max(largest, -lowest), lowest < 0.0
+    for i in range(row.size):
+        total += np.float64(abs(row[i]))
+    return total
+
+
+@compiled_in_any_order
+def _note_tops(row, tops):
+    """Note the largest magnitude of every strip; return the largest of all, and the lowest weight."""
+    largest = lowest = row[0] - row[0]
+    n_strips = (row.size + _STRIP - 1) // _STRIP
+    for strip in range(n_strips):
+        top = row[0] - row[0]
+        for i in range(_STRIP * strip, min(_STRIP * (strip + 1), row.size)):
+            top = max(top, abs(row[i]))
+            lowest = min(lowest, row[i])
+        tops[strip] = top
+        largest = max(largest, top)
+    return np.float64(largest), np.float64(lowest)
 
 
 @compiled
-def set_floors(ladder, n_movable, starts, first, reach, largest):
+def build(ladder, row, labels, first, reach, largest, n_classes):
+    """Put the movable weights of a scored row on the ladder, down to where they close ``reach`` (a guess)."""
+    if row.size <= SHORT and reach < np.inf:
+        _fill_top(ladder, row, labels, n_classes)
+    else:
+        _set_floors(ladder, row, labels, first, reach, largest, n_classes)
+        _fill(ladder, row, labels, n_classes)
+
+
+@compiled
+def _set_floors(ladder, row, labels, first, reach, largest, n_classes):
     """Guess how small the weights may be that close a gap of ``reach`` between the first class and another.
 
     Positive weights of the first class close the gap twice, and so may negative ones of any class: they are needed
     down to half the size of the others. Floors of zero ask for the whole row.
     """
-    line, bins, floor = ladder.numbers[LINE], ladder.numbers[BINS], ladder.numbers[FLOOR]
-    n_groups = 2 * (starts.size - 1)
-    for g in range(n_groups):
+    bins, floor = ladder.numbers[BINS], ladder.numbers[FLOOR]
+    for g in range(2 * n_classes):
         floor[g] = 0.0
     ladder.numbers[DEEPEST, 0] = 0.0
     if not (reach < np.inf and 0.0 < largest < 1e300):
         return
-    n_bins = N_BINS if n_movable > _SAMPLE else N_BINS // 4
+    stride = max(1, min(row.size // _SAMPLE, _SPARSEST))
+    n_bins = N_BINS if row.size > 4 * _SAMPLE else N_BINS // 4
     for b in range(n_bins):
         bins[b] = 0.0
-    n_classes = starts.size - 1
-    stride = max(1, n_movable // _SAMPLE)
     scale = (n_bins - 1) / (2.0 * largest)
-    for position in range(starts[first], starts[first + 1], stride):
-        if line[position] > 0.0:
-            bins[int(2.0 * line[position] * scale)] += 2.0 * line[position]
-    for part in range(2):
-        begin, end = (0, starts[first]) if part == 0 else (starts[first + 1], starts[n_classes])
-        for position in range(begin, end, stride):
-            weight = abs(line[position])
-            bins[int(weight * scale)] += weight
+    for i in range(0, row.size, stride):
+        weight = abs(np.float64(row[i]))
+        if labels.codes[i] == first:
+            weight = 2.0 * weight if row[i] > 0 else 0.0
+        bins[int(weight * scale)] += weight
     closed = 0.0
     level = n_bins - 1
     while level > 0 and closed * stride < reach:
@@ -131,30 +142,33 @@ def set_floors(ladder, n_movable, starts, first, reach, largest):
         level -= 1
     # one bin of margin: the sample is only a sample
     single = max(0.0, (level - 1) / scale) if closed * stride >= reach else 0.0
-    for g in range(n_groups):
+    for g in range(2 * n_classes):
         floor[g] = single / 2.0 if g == 2 * first or g & 1 else single
     ladder.numbers[DEEPEST, 0] = single
 
 
 @compiled
-def fill_ladder(ladder, labels):
+def _fill(ladder, row, labels, n_classes):
     """Put the movable weights above their floors on the ladder."""
-    members, starts = labels.members, labels.starts
-    line = ladder.numbers[LINE]
+    codes, movable = labels.codes, labels.movable
+    tops, floor = ladder.numbers[TOPS], ladder.numbers[FLOOR]
     # Unsorted first, in working space that only matters later; sample and group in one number, to move less.
     value, tag = ladder.numbers[SPARE], ladder.rungs[CHOSEN]
     size = 0
     lowest, largest = np.inf, 0.0
-    for c in range(starts.size - 1):
-        positive, negative = ladder.numbers[FLOOR, 2 * c], -ladder.numbers[FLOOR, 2 * c + 1]
-        for position in range(starts[c], starts[c + 1]):
-            weight = line[position]
-            if weight > positive or weight < negative:
-                value[size] = abs(weight)
-                tag[size] = members[position] << _GROUP_BITS | 2 * c | (1 if weight < 0.0 else 0)
-                lowest = min(lowest, value[size])
-                largest = max(largest, value[size])
-                size += 1
+    lowest_floor = ladder.numbers[DEEPEST, 0] / 2.0
+    for strip in range((row.size + _STRIP - 1) // _STRIP):
+        if tops[strip] > lowest_floor:
+            for i in range(_STRIP * strip, min(_STRIP * (strip + 1), row.size)):
+                weight = abs(np.float64(row[i]))
+                if weight > lowest_floor and movable[i]:
+                    group = 2 * np.int64(codes[i]) + (1 if row[i] < 0 else 0)
+                    if weight > floor[group]:
+                        value[size] = weight
+                        tag[size] = i << _GROUP_BITS | group
+                        lowest = min(lowest, weight)
+                        largest = max(largest, weight)
+                        size += 1
     if size <= _FEW or largest == lowest:
         _sort_few(value, tag, size, ladder.numbers[VALUE], ladder.rungs[INDEX])
     elif not _sort_into_buckets(
@@ -166,53 +180,48 @@ def fill_ladder(ladder, labels):
         for i in range(size):
             ladder.numbers[VALUE, i] = -value[i]
             ladder.rungs[INDEX, i] = tag[i]
-    for i in range(size):
-        ladder.rungs[GROUP, i] = ladder.rungs[INDEX, i] & ((1 << _GROUP_BITS) - 1)
-        ladder.rungs[INDEX, i] >>= _GROUP_BITS
-    index_groups(ladder, size, 2 * (starts.size - 1))
-    return size
+    _finish(ladder, size, n_classes)
 
 
 @compiled
-def fill_top(ladder, labels):
+def _fill_top(ladder, row, labels, n_classes):
     """Put the few largest movable weights on the ladder."""
-    members, starts = labels.members, labels.starts
-    line = ladder.numbers[LINE]
-    value, index = ladder.numbers[VALUE], ladder.rungs[INDEX]
+    codes, movable = labels.codes, labels.movable
+    value, tag = ladder.numbers[VALUE], ladder.rungs[INDEX]
     size = 0
-    room = min(_TOP, members.size)
     floor = 0.0  # largest weight that did not fit
-    for c in range(starts.size - 1):
-        for position in range(starts[c], starts[c + 1]):
-            weight = abs(line[position])
+    for i in range(row.size):
+        weight = abs(np.float64(row[i]))
+        if weight <= floor or not movable[i]:
+            continue
+        if size == _TOP:
+            floor = value[_TOP - 1]
             if weight <= floor:
+                floor = weight
                 continue
-            if size == room:
-                floor = value[room - 1]
-                if weight <= floor:
-                    floor = weight
-                    continue
-                j = room - 1
-            else:
-                j = size
-                size += 1
-            while j > 0 and value[j - 1] < weight:
-                value[j] = value[j - 1]
-                index[j] = index[j - 1]
-                j -= 1
-            value[j] = weight
-            index[j] = 2 * position + (1 if line[position] < 0.0 else 0)
-    for g in range(2 * (starts.size - 1)):
+            j = _TOP - 1
+        else:
+            j = size
+            size += 1
+        while j > 0 and value[j - 1] < weight:
+            value[j] = value[j - 1]
+            tag[j] = tag[j - 1]
+            j -= 1
+        value[j] = weight
+        tag[j] = i << _GROUP_BITS | 2 * np.int64(codes[i]) + (1 if row[i] < 0 else 0)
+    for g in range(2 * n_classes):
         ladder.numbers[FLOOR, g] = floor
     ladder.numbers[DEEPEST, 0] = floor
+    _finish(ladder, size, n_classes)
+
+
+@compiled
+def _finish(ladder, size, n_classes):
+    """Take samples and groups of the sorted rungs apart, and index them."""
     for i in range(size):
-        position = index[i] >> 1
-        c = 0
-        while position >= starts[c + 1]:
-            c += 1
-        ladder.rungs[GROUP, i] = 2 * c + (index[i] & 1)
-        index[i] = members[position]
-    index_groups(ladder, size, 2 * (starts.size - 1))
+        ladder.rungs[GROUP, i] = ladder.rungs[INDEX, i] & ((1 << _GROUP_BITS) - 1)
+        ladder.rungs[INDEX, i] >>= _GROUP_BITS
+    index_groups(ladder, size, 2 * n_classes)
 
 
 @compiled

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.exceptions import CertificateError
-from flipcert.flips._blocks import (
+from flipcert.flips._ladder import UNDECIDED
+from flipcert.flips._level import level_cost
+from flipcert.flips._reach import (
     BY_LEVEL,
-    MIXED,
     NO_ATTACK,
+    RECORDED,
     UPPER,
     attack_greedily,
     cheapest_change,
     reach_bounds,
 )
-from flipcert.flips._ladder import UNDECIDED
-from flipcert.flips._level import level_cost
 from flipcert.flips._rival import dearest_rival
 from flipcert.flips.labels import Labels, check_labels
 from flipcert.flips.rows import DoubleRow, IntegerRow, Row
@@ -66,21 +66,21 @@ def cheapest_flips(
     """
     check_choice(bound, "bound", ("upper", "exact"))
     check_number(time_limit, "time_limit")
-    grouped = check_labels(labels, n_classes)
-    rows = check_weights(weights, grouped.codes.size)
-    offsets = check_offset(offset, rows.shape[0], grouped.n_classes)
+    encoded = check_labels(labels, n_classes)
+    rows = check_weights(weights, encoded.codes.size)
+    offsets = check_offset(offset, rows.shape[0], encoded.n_classes)
     if target is None:
-        return [change_prediction(row, grouped, b) for row, b in zip(rows, offsets, strict=True)]
+        return [change_prediction(row, encoded, b) for row, b in zip(rows, offsets, strict=True)]
     targets = np.asarray(target)
-    targets = check_integers(targets, "target", minimum=0, maximum=grouped.n_classes - 1, ndim=1 if targets.ndim else 0)
+    targets = check_integers(targets, "target", minimum=0, maximum=encoded.n_classes - 1, ndim=1 if targets.ndim else 0)
     if targets.ndim and targets.size != rows.shape[0]:
         raise ValueError(f"target has {targets.size} entries, but weights has {rows.shape[0]} rows.")
     targets = np.broadcast_to(targets, rows.shape[0])
     witnesses = []
     for row, b, c in zip(rows, offsets, targets, strict=True):
-        witness = reach_class(row, grouped, b, int(c))
+        witness = reach_class(row, encoded, b, int(c))
         if bound == "exact":
-            witness = improve_witness(row, grouped, b, int(c), witness, time_limit)
+            witness = improve_witness(row, encoded, b, int(c), witness, time_limit)
         witnesses.append(witness)
     return witnesses
 
@@ -120,6 +120,22 @@ def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float6
     raise CertificateError("integers left a comparison undecided; please report this row.")
 
 
+def attack_of_cost(
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], target: int, cost: int, time_limit: float
+) -> Witness:
+    """Flips that make ``target`` win one row, as many as it is known to cost."""
+    for make_row in (DoubleRow, IntegerRow):
+        row = make_row(weights, labels, offset)
+        witness = None if row.prediction == UNDECIDED else _best_witness(row, target)
+        if witness is not None and len(witness) == cost:
+            break
+    else:
+        witness = cheapest_attack(IntegerRow(weights, labels, offset), target, cost, cost + 1, time_limit)
+    if witness is None or IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes)) != target:
+        raise CertificateError(f"class {target} was not reached with {cost} flips; please report this row.")
+    return witness
+
+
 def improve_witness(
     weights: NDArray[Any],
     labels: Labels,
@@ -145,7 +161,7 @@ def _best_witness(row: Row, target: int) -> Witness | None:
     unreachable = row.labels.unreachable
     if not row.has_negative:
         cost, _ = row.run(level_cost, target, row.slack, unreachable, 1, True)
-        return row.recorded(cost) if cost < unreachable else None
+        return row.recorded(cost) if 0 <= cost < unreachable else None
     fewest, first, winner, _ = row.run(cheapest_change, row.slack, unreachable)
     if winner == target:
         return row.recorded(fewest)
@@ -154,6 +170,6 @@ def _best_witness(row: Row, target: int) -> Witness | None:
         return None
     if which == BY_LEVEL:
         row.run(level_cost, target, row.slack, unreachable, 1, True)
-    elif which != MIXED:
+    elif which != RECORDED:
         row.run(attack_greedily, target, which, row.slack, unreachable)
     return row.recorded(upper)

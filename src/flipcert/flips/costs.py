@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.flips import _blocks
+from flipcert.flips import _blocks, _reach
 from flipcert.flips._ladder import new_ladder
 from flipcert.flips.labels import Labels, check_labels
 from flipcert.flips.rows import IntegerRow
@@ -16,11 +16,11 @@ from flipcert.flips.solver import exact_cost
 from flipcert.validation import check_choice, check_number, check_offset, check_weights
 
 _KINDS = {
-    ("lower", "best"): _blocks.LOWER,
-    ("upper", "best"): _blocks.UPPER,
-    ("exact", "best"): _blocks.BEST,
-    ("lower", "published"): _blocks.PUBLISHED_LOWER,
-    ("upper", "published"): _blocks.PUBLISHED_UPPER,
+    ("lower", "best"): _reach.LOWER,
+    ("upper", "best"): _reach.UPPER,
+    ("exact", "best"): _reach.BEST,
+    ("lower", "published"): _reach.PUBLISHED_LOWER,
+    ("upper", "published"): _reach.PUBLISHED_UPPER,
 }
 
 
@@ -74,12 +74,12 @@ def flip_costs(
     if bound == "exact" and method == "published":
         raise ValueError('bound="exact" needs method="best"; got method="published", which has two bounds only.')
     check_number(time_limit, "time_limit")
-    grouped = check_labels(labels, n_classes)
-    rows = check_weights(weights, grouped.codes.size)
-    offsets = check_offset(offset, rows.shape[0], grouped.n_classes)
-    costs = cost_block(rows, grouped, offsets, _KINDS[bound, method])
+    encoded = check_labels(labels, n_classes)
+    rows = check_weights(weights, encoded.codes.size)
+    offsets = check_offset(offset, rows.shape[0], encoded.n_classes)
+    costs = cost_block(rows, encoded, offsets, _KINDS[bound, method])
     if bound == "exact":
-        close_gaps(costs, rows, grouped, offsets, time_limit)
+        close_gaps(costs, rows, encoded, offsets, time_limit)
     return costs.lower if bound == "lower" else costs.upper
 
 
@@ -105,7 +105,7 @@ class Radii:
     margin: NDArray[np.float64]
 
 
-def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], kind: int = _blocks.BEST) -> Costs:
+def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], kind: int = _reach.BEST) -> Costs:
     """Flip costs of one block of rows (inputs already checked)."""
     shape = (weights.shape[0], labels.n_classes)
     costs = Costs(
@@ -117,7 +117,7 @@ def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64
     )
     decided = np.zeros(shape[0], np.bool_)
     _blocks.cost_rows(
-        weights, labels.grouped, offset, labels.unreachable, kind, new_ladder(labels.n_movable, labels.n_classes),
+        weights, labels.coded, offset, labels.unreachable, kind, new_ladder(labels.n_labels, labels.n_classes),
         costs.prediction, costs.lower, costs.upper, costs.lead, costs.margin, decided,
     )  # fmt: skip
     for t in np.flatnonzero(~decided):
@@ -147,7 +147,7 @@ def radius_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float
     radii = Radii(prediction, runner_up, cost, target, margin=np.zeros(n_rows))
     decided = np.zeros(n_rows, np.bool_)
     _blocks.radius_rows(
-        weights, labels.grouped, offset, labels.unreachable, new_ladder(labels.n_movable, labels.n_classes),
+        weights, labels.coded, offset, labels.unreachable, new_ladder(labels.n_labels, labels.n_classes),
         radii.prediction, radii.runner_up, radii.cost, radii.target, radii.margin, decided,
     )  # fmt: skip
     for t in np.flatnonzero(~decided):
@@ -165,8 +165,8 @@ def score_block(
     scores = np.zeros((n_rows, labels.n_classes))
     prediction = np.zeros(n_rows, np.int64)
     decided = np.zeros(n_rows, np.bool_)
-    ladder = new_ladder(labels.n_movable, labels.n_classes)
-    _blocks.score_rows(weights, labels.grouped, offset, ladder, scores, prediction, decided)
+    ladder = new_ladder(labels.n_labels, labels.n_classes)
+    _blocks.score_rows(weights, labels.coded, offset, ladder, scores, prediction, decided)
     for t in np.flatnonzero(~decided):
         prediction[t] = IntegerRow(weights[t], labels, offset[t]).prediction
     return scores, prediction

@@ -11,16 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from flipcert.validation import check_integers
 
 
-class Grouped(NamedTuple):
-    """Samples grouped by class, for compiled code: class ``c`` owns ``members[starts[c]:starts[c + 1]]``.
+class Coded(NamedTuple):
+    """Labels for compiled code: the class index of each sample, whether its label can be flipped, and any cannot."""
 
-    ``fixed`` are the samples whose label cannot be flipped, grouped in the same way.
-    """
-
-    members: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    fixed: NDArray[np.int64]
-    fixed_starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    movable: NDArray[np.bool_]
+    any_fixed: bool
 
 
 @dataclass(frozen=True)
@@ -31,12 +27,15 @@ class Labels:
     ----------
     codes : ndarray of shape (n,)
         The class index of each training sample.
-    grouped : Grouped
-        The same, class by class, apart by whether the label can be flipped.
+    coded : Coded
+        The same for compiled code, with which of them can be flipped.
+    n_classes : int
+        Size K of the label space.
     """
 
     codes: NDArray[np.int64]
-    grouped: Grouped
+    coded: Coded
+    n_classes: int
 
     @classmethod
     def of(
@@ -45,18 +44,10 @@ class Labels:
         n_classes: int,
         trusted: NDArray[np.bool_] | None = None,
     ) -> Labels:
-        """Group the labels by class."""
-        fixed = np.zeros(codes.size, np.bool_) if trusted is None else trusted
+        """Prepare labels; those not ``trusted`` can be flipped."""
+        movable = np.ones(codes.size, np.bool_) if trusted is None else ~trusted
         codes = np.ascontiguousarray(codes, np.int64)
-        return cls(
-            codes=codes,
-            grouped=Grouped(*_by_class(codes, ~fixed, n_classes), *_by_class(codes, fixed, n_classes)),
-        )
-
-    @property
-    def n_classes(self) -> int:
-        """Size K of the label space."""
-        return self.grouped.starts.size - 1
+        return cls(codes, Coded(codes.astype(np.int32), movable, not movable.all()), n_classes)
 
     @property
     def n_labels(self) -> int:
@@ -66,21 +57,12 @@ class Labels:
     @property
     def n_movable(self) -> int:
         """Number of labels that can be flipped."""
-        return self.grouped.members.size
+        return int(np.count_nonzero(self.coded.movable))
 
     @property
     def unreachable(self) -> int:
         """The cost that stands for 'no labelling does it'."""
         return self.n_labels + 1
-
-
-def _by_class(
-    codes: NDArray[np.int64], which: NDArray[np.bool_], n_classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The chosen samples in the order of their classes, and where each class starts."""
-    samples = np.flatnonzero(which)
-    samples = samples[np.argsort(codes[samples], kind="stable")]
-    return samples, np.searchsorted(codes[samples], np.arange(n_classes + 1))
 
 
 def check_labels(labels: ArrayLike, n_classes: int) -> Labels:

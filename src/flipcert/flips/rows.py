@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.rounding import quantum
-from flipcert.flips._blocks import cheapest_change, row_costs
 from flipcert.flips._ladder import (
     CHOSEN,
     COUNT,
     GROUP,
     INDEX,
-    LINE,
     NEW_CLASS,
     UNDECIDED,
     VALUE,
@@ -35,7 +33,8 @@ from flipcert.flips._ladder import (
     runner_up,
     sums_are_exact,
 )
-from flipcert.flips._select import fill_ladder, line_up
+from flipcert.flips._reach import cheapest_change, row_costs
+from flipcert.flips._select import build, score_row
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 
@@ -132,9 +131,9 @@ class DoubleRow(Row):
     def __init__(self, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> None:
         self.labels = labels
         self.scores = np.empty(labels.n_classes)
-        self.ladder = new_ladder(labels.n_movable, labels.n_classes)
-        total, _, _ = line_up(weights, labels.grouped, offset, self.scores, self.ladder.numbers[LINE])
-        fill_ladder(self.ladder, labels.grouped)
+        self.ladder = new_ladder(labels.n_labels, labels.n_classes)
+        total, _, _ = score_row(weights, labels.coded, offset, self.scores, self.ladder)
+        build(self.ladder, weights, labels.coded, 0, np.inf, np.inf, labels.n_classes)
         self.slack = self.rounding = rounding_slack(total, labels.codes.size + labels.n_classes + 8)
         if sums_are_exact(weights, offset, total):
             self.slack = 0.0
@@ -156,12 +155,10 @@ class IntegerRow(Row):
         self.weights = numbers[: weights.size]
         self.offset = numbers[weights.size :]
         self.scores = np.array(self.scores_under(labels.codes), dtype=object)
-        members, starts = labels.grouped.members, labels.grouped.starts
         rungs = [
-            (abs(self.weights[i]), 2 * c + (self.weights[i] < 0), i)
-            for c in range(labels.n_classes)
-            for i in members[starts[c] : starts[c + 1]].tolist()
-            if self.weights[i] != 0
+            (abs(weight), 2 * c + (weight < 0), i)
+            for i, (weight, c) in enumerate(zip(self.weights, labels.codes.tolist(), strict=True))
+            if weight != 0 and labels.coded.movable[i]
         ]
         rungs.sort(key=lambda rung: -rung[0])
         self.ladder = new_ladder(len(rungs), labels.n_classes, object)

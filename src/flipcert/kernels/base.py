@@ -27,6 +27,10 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of shape (n_x, n_z), of the inputs' own precision; Z=None means X against itself."""
 
+    def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the kernel matrix of X with Z to ``out``; a kernel that can do so without a second matrix should."""
+        out[:] = self(X, Z)
+
     @abstractmethod
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row with itself."""

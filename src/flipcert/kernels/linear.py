@@ -27,6 +27,10 @@ class Linear(Kernel):
         left = check_inputs(X)
         return left @ (left if Z is None else check_inputs(Z)).T
 
+    def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the kernel matrix of X with Z to ``out``."""
+        np.matmul(X, Z.T, out=out)
+
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Squared norm of each row."""
         inputs = check_inputs(X)

@@ -68,24 +68,26 @@ class NTK(Kernel):
 
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of X with Z."""
-        self.validate()
         X = check_inputs(X)
-        Z = None if Z is None else check_inputs(Z)
-        values = X @ (X if Z is None else Z).T
-        if self.activation == "linear":
-            slope, constant = self._line(X.shape[1])
-            # In place: a block of weights is the largest thing there is.
-            values *= values.dtype.type(slope)
-            if constant:
-                values += values.dtype.type(constant)
-            return values
-        dense_kernel(
-            values, self._input_diagonal(X), self._input_diagonal(X if Z is None else Z), *self._layers(X.shape[1])
-        )
-        if Z is None:
+        other = X if Z is None else check_inputs(Z)
+        values = np.empty((X.shape[0], other.shape[0]), X.dtype)
+        self.write(X, other, values)
+        if Z is None and self.activation != "linear":
             # The angle between equal inputs is zero, not what rounding makes of it.
             np.fill_diagonal(values, self.diag(X))
         return values
+
+    def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the kernel matrix of X with Z to ``out``."""
+        self.validate()
+        np.matmul(X, Z.T, out=out)
+        if self.activation != "linear":
+            dense_kernel(out, self._input_diagonal(X), self._input_diagonal(Z), *self._layers(X.shape[1]))
+            return
+        slope, constant = self._line(X.shape[1])
+        out *= out.dtype.type(slope)
+        if constant:
+            out += out.dtype.type(constant)
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row with itself."""

@@ -1,0 +1,66 @@
+"""Weights that are one matrix product with the inputs, or with their features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.rounding import Factor, product_errors, row_norms
+from flipcert.kernels.base import Kernel
+
+
+@dataclass
+class Product:
+    r"""Weights :math:`W(X) = \phi(X) R^\top` of one model, or of several one after the other.
+
+    One product for all base classifiers of an ensemble is much faster than one for each.
+
+    Attributes
+    ----------
+    right : ndarray of shape (n_samples, n_features)
+        R: training inputs, or what a ridge regression makes of them.
+    kernel : Kernel or None
+        Whose feature map :math:`\phi` is; None for the inputs themselves.
+    factors : list of Factor
+        What the rounding of the product needs to know about each model's part of R.
+    errors : ndarray
+        By how much rounding of R itself could move the weights of each model, for inputs of norm one.
+    """
+
+    right: NDArray[Any]
+    kernel: Kernel | None
+    factors: list[Factor]
+    errors: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, right: NDArray[Any], kernel: Kernel | None = None, error: float = 0.0) -> Product:
+        """Weights of one model; ``error`` is that of R beside its size."""
+        factor = Factor.of(right)
+        return cls(right, kernel, [factor], np.array([error * factor.frobenius]))
+
+    @classmethod
+    def join(cls, products: list[Product]) -> Product:
+        """One product for several models with the same features, which then share its memory."""
+        right = np.concatenate([product.right for product in products])
+        begin = 0
+        for product in products:
+            size = product.right.shape[0]
+            product.right = right[begin : begin + size]
+            begin += size
+        factors = [factor for product in products for factor in product.factors]
+        return cls(right, products[0].kernel, factors, np.concatenate([product.errors for product in products]))
+
+    def weights(self, X: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
+        """Write the weights of each row of X to ``out``."""
+        return np.matmul(self._left(X), self.right.T, out=out)
+
+    def rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """How far rounding could move each row of weights of each model (see ``flipcert.engine.rounding``)."""
+        left = self._left(X)
+        return product_errors(left, self.factors) + row_norms(left)[:, None] * self.errors
+
+    def _left(self, X: NDArray[Any]) -> NDArray[Any]:
+        return X if self.kernel is None else self.kernel.features(X)

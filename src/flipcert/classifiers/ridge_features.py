@@ -1,0 +1,64 @@
+"""Ridge regression on finite features: what turns the features of a test point into weights of the training samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from flipcert.engine.blocks import map_tasks
+
+# Rows and columns that are widened to double precision at a time.
+_ROWS, _COLUMNS = 4096, 256
+
+
+def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[NDArray[Any], float]:
+    r"""R with weights :math:`w(t) = R \phi(t)`, and the largest row sum of magnitudes of the system that was solved.
+
+    :math:`R = (\Phi \Phi^\top + \lambda I)^{-1} \Phi = \Phi (\Phi^\top \Phi + \lambda I)^{-1}`: whichever system is
+    smaller, in double precision. Neither depends on the number of threads.
+    """
+    n_samples, n_features = features.shape
+    if n_samples <= n_features:
+        wide = features.astype(np.float64, copy=False)
+        system = wide @ wide.T
+        spread = largest_row_sum(system)
+        system[np.diag_indices_from(system)] += reg
+        return cho_solve(cho_factor(system, lower=True, overwrite_a=True), wide).astype(features.dtype), spread
+    system = _gram(features, n_jobs)
+    spread = largest_row_sum(system)
+    system[np.diag_indices_from(system)] += reg
+    factor = cho_factor(system, lower=True, overwrite_a=True)
+    result = np.empty_like(features)
+
+    def solve(start: int) -> None:
+        wide = features[start : start + _ROWS].astype(np.float64, copy=False)
+        result[start : start + _ROWS] = cho_solve(factor, wide.T).T
+
+    map_tasks(solve, range(0, n_samples, _ROWS), n_jobs)
+    return result, spread
+
+
+def largest_row_sum(system: NDArray[Any]) -> float:
+    """Largest sum of magnitudes in a row; an error if it overflowed."""
+    largest = float(np.abs(system).sum(axis=1).max())
+    if not np.isfinite(largest):
+        raise ValueError("the kernel of the training set overflowed; rescale the features.")
+    return largest
+
+
+def _gram(features: NDArray[Any], n_jobs: int | None) -> NDArray[np.float64]:
+    """Inner products of the features with one another: the lower triangle by columns, then mirrored."""
+    n_samples, n_features = features.shape
+    gram = np.zeros((n_features, n_features))
+
+    def columns(start: int) -> None:
+        stop = start + _COLUMNS
+        for row in range(0, n_samples, _ROWS):
+            wide = features[row : row + _ROWS, start:].astype(np.float64, copy=False)
+            gram[start:, start:stop] += wide.T @ wide[:, :_COLUMNS]
+
+    map_tasks(columns, range(0, n_features, _COLUMNS), n_jobs)
+    return np.tril(gram) + np.tril(gram, -1).T

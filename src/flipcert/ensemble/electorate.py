@@ -1,0 +1,72 @@
+"""All base classifiers of an ensemble together: what they vote, and what is known about changing that."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.ensemble._outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER
+from flipcert.ensemble.ballots import Ballots
+from flipcert.ensemble.voters import Voter
+from flipcert.flips.witness import Witness
+
+
+@dataclass
+class Outcome:
+    """What is certified about each row, in class indices (-1 where there is no target)."""
+
+    prediction: NDArray[np.int64]
+    radius: NDArray[np.int64]
+    radius_upper: NDArray[np.int64]
+    blackbox_radius: NDArray[np.int64]
+    runner_up: NDArray[np.int64]
+    target: NDArray[np.int64]
+    rounding_sensitive: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, table: NDArray[np.int64]) -> Outcome:
+        """Read a table of costs as compiled code fills it."""
+        return cls(
+            prediction=table[:, WINNER],
+            radius=table[:, LOWER] - 1,
+            radius_upper=table[:, UPPER] - 1,
+            blackbox_radius=table[:, BLACKBOX] - 1,
+            runner_up=table[:, RUNNER_UP],
+            target=table[:, TARGET],
+            rounding_sensitive=table[:, SENSITIVE] > 0,
+        )
+
+
+class Electorate(ABC):
+    """Voters over class indices. Every method takes a full block of rows, of which the first ``n_rows`` are meant."""
+
+    def __init__(self, voters: list[Voter], n_classes: int, n_labels: int) -> None:
+        self.voters = voters
+        self.n_classes = n_classes
+        self.n_labels = n_labels
+        self.can_turn = np.array([voter.can_turn for voter in voters])
+
+    @property
+    @abstractmethod
+    def bytes_per_row(self) -> int:
+        """Memory that a row of a block takes."""
+
+    @abstractmethod
+    def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+        """Class index that each voter votes for."""
+
+    @abstractmethod
+    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
+        """Winner and radii of each row."""
+
+    @abstractmethod
+    def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
+        """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
+
+    @abstractmethod
+    def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
+        """The flips behind the upper radius of each row."""
