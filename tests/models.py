@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import flipcert
-from flipcert.engine.blocks import block_rows, map_blocks
+from flipcert.engine.blocks import map_blocks
 
 
 def weights_of(model, X):
@@ -36,5 +36,5 @@ def all_costs(model, X, bound):
         lifted = [np.where(own > c.shape[1], n_labels + 1, own) for own, c in zip(costs, columns, strict=True)]
         return votes, np.stack(lifted, axis=1)
 
-    ((votes, costs),) = map_blocks(block, np.ascontiguousarray(X), block_rows(electorate.bytes_per_row), 1)
+    ((votes, costs),) = map_blocks(block, np.ascontiguousarray(X), electorate.bytes_per_row, 1)
     return votes, costs

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn import config_context
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
@@ -126,7 +130,25 @@ def test_quantum_and_product_error():
 
 def test_blocks_cover_all_rows():
     X = np.arange(10.0).reshape(10, 1)
-    seen = blocks.map_blocks(lambda block, n_rows: (block.shape, block[:n_rows, 0].tolist()), X, 4, 2)
+    with config_context(working_memory=16):
+        seen = blocks.map_blocks(lambda block, n_rows: (block.shape, block[:n_rows, 0].tolist()), X, 2**20, 2)
     assert [shape for shape, _ in seen] == [(4, 1)] * 3
     assert [row for _, rows in seen for row in rows] == list(range(10))
-    assert blocks.block_rows(2**40) == 1
+    assert blocks.block_rows(10**6, 2**40) == 1
+
+
+def test_blocks_in_work_at_the_same_time_fit_the_budget():
+    lock, running, most = threading.Lock(), 0, 0
+
+    def work(block, n_rows):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.01)
+        with lock:
+            running -= 1
+
+    with config_context(working_memory=16):
+        blocks.map_blocks(work, np.zeros((64, 1)), 2**22, 8)
+    assert most <= 4

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.certificates import Certificates
 from flipcert.classifiers.product import Product
 from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.engine.blocks import block_rows, join, map_blocks, one_blas_thread
+from flipcert.engine.blocks import join, map_blocks, one_blas_thread
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY
 from flipcert.flips._reach import BEST, LOWER, UPPER
@@ -212,14 +212,14 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 self._weights(block, weights)
                 return function(block[:n_rows], weights[:n_rows])
 
-        return map_blocks(block, rows, self._block_rows(), self.n_jobs)
+        return map_blocks(block, rows, self._bytes_per_row(), self.n_jobs)
 
     def _check_test(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
 
-    def _block_rows(self) -> int:
-        return block_rows(self._labels.n_labels * np.dtype(self._dtype).itemsize)
+    def _bytes_per_row(self) -> int:
+        return self._labels.n_labels * np.dtype(self._dtype).itemsize
 
     def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
         """Scores in the unit that users see."""

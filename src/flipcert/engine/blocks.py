@@ -2,7 +2,7 @@
 
 A matrix product is not bit-stable under another shape or number of threads. So every job that forms weights cuts its
 rows on the same grid, fills the last block up to full size, and never lets BLAS split a block: a result then does not
-depend on the number of cores, and a row alone goes through the same product shape as a row among others.
+depend on the number of cores, and no row goes through another kind of product because it is alone.
 """
 
 from __future__ import annotations
@@ -16,37 +16,55 @@ import numpy as np
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before the thread pools are counted)
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
-LARGEST_BLOCK = 256
-# Part of the memory budget (1 GiB) that the weights of one block may take.
-BLOCK_BYTES = 2**28
+# Larger blocks make the product no faster; smaller ones make it slower, but keep all cores busy where rows are few.
+LARGEST_BLOCK, SMALLEST_BLOCK = 256, 32
+_FEW_BLOCKS = 4
+# Part of the memory budget that one block may take.
+_PART = 4
 
 Result = TypeVar("Result")
 
 
-def block_rows(bytes_per_row: int) -> int:
-    """Rows of a block: a power of two that depends on the job only, never on the machine.
+def memory_budget() -> int:
+    """Bytes that the blocks of a job may take in all: ``working_memory`` of scikit-learn, 1 GiB by default.
 
-    >>> block_rows(8 * 1_000), block_rows(8 * 1_000_000)
-    (256, 32)
+    >>> memory_budget() == 2**30
+    True
+    """
+    return int(get_config()["working_memory"] * 2**20)
+
+
+def block_rows(n_rows: int, bytes_per_row: int) -> int:
+    """Rows of a block: a power of two that depends on the job only, never on the number of cores.
+
+    >>> block_rows(10_000, 8 * 1_000), block_rows(10_000, 8 * 1_000_000), block_rows(200, 8 * 1_000)
+    (256, 32, 64)
     """
     rows = LARGEST_BLOCK
-    while rows > 1 and rows * bytes_per_row > BLOCK_BYTES:
+    while rows > SMALLEST_BLOCK and -(-n_rows // rows) < _FEW_BLOCKS:
+        rows //= 2
+    while rows > 1 and rows * bytes_per_row > memory_budget() // _PART:
         rows //= 2
     return rows
 
 
 def map_blocks(
-    function: Callable[[NDArray[Any], int], Result], X: NDArray[Any], rows: int, n_jobs: int | None
+    function: Callable[[NDArray[Any], int], Result], X: NDArray[Any], bytes_per_row: int, n_jobs: int | None
 ) -> list[Result]:
-    """Call ``function(block, n_rows)`` for every block of ``rows`` rows of X, in order.
+    """Call ``function(block, n_rows)`` for every block of rows of X, in order; a row takes so much memory meanwhile.
 
     The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant.
     """
-    starts = range(0, X.shape[0], rows)
+    rows = block_rows(X.shape[0], bytes_per_row)
+    at_once = max(1, memory_budget() // (rows * bytes_per_row))
     return map_tasks(
-        lambda start: function(_filled(X[start : start + rows], rows), _length(X, start, rows)), starts, n_jobs
+        lambda start: function(_filled(X[start : start + rows], rows), min(rows, X.shape[0] - start)),
+        range(0, X.shape[0], rows),
+        n_jobs,
+        at_once,
     )
 
 
@@ -78,13 +96,16 @@ class _OneThread:
 one_blas_thread = _OneThread()
 
 
-def map_tasks(function: Callable[[Any], Result], items: Iterable[Any], n_jobs: int | None) -> list[Result]:
+def map_tasks(
+    function: Callable[[Any], Result], items: Iterable[Any], n_jobs: int | None, at_once: int | None = None
+) -> list[Result]:
     """Call ``function`` on every item, on threads that share the memory, with BLAS kept to one thread each."""
     tasks = list(items)
+    workers = min(_workers(n_jobs), at_once or len(tasks))
     with one_blas_thread:
-        if len(tasks) < 2 or _workers(n_jobs) == 1:
+        if len(tasks) < 2 or workers == 1:
             return [function(task) for task in tasks]
-        results = Parallel(n_jobs=_workers(n_jobs), prefer="threads")(delayed(function)(task) for task in tasks)
+        results = Parallel(n_jobs=workers, prefer="threads")(delayed(function)(task) for task in tasks)
     return list(results)
 
 
@@ -104,7 +125,3 @@ def _workers(n_jobs: int | None) -> int:
 def _filled(block: NDArray[Any], rows: int) -> NDArray[Any]:
     missing = rows - block.shape[0]
     return block if missing == 0 else np.concatenate([block, np.repeat(block[:1], missing, axis=0)])
-
-
-def _length(X: NDArray[Any], start: int, rows: int) -> int:
-    return min(rows, X.shape[0] - start)

@@ -50,6 +50,9 @@ class Electorate(ABC):
         self.n_labels = n_labels
         self.can_turn = np.array([voter.can_turn for voter in voters])
 
+    def release(self) -> None:
+        """Give memory back that was kept from block to block; called when a job ends."""
+
     @property
     @abstractmethod
     def bytes_per_row(self) -> int:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.engine.blocks import block_rows, join, map_blocks, map_tasks
+from flipcert.engine.blocks import join, map_blocks, map_tasks
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
 from flipcert.ensemble.electorate import Electorate, Outcome
@@ -261,5 +261,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
         ask = getattr(self._electorate, question)
-        size = block_rows(self._electorate.bytes_per_row)
-        return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, size, self.n_jobs)
+        needed = self._electorate.bytes_per_row
+        try:
+            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, self.n_jobs)
+        finally:
+            self._electorate.release()

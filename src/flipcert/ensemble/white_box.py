@@ -67,6 +67,10 @@ class WhiteBox(Electorate):
         products = [None if voter.transforms else voter.model._product for voter in self.voters]
         return None if None in products else Product.join([product for product in products if product is not None])
 
+    def release(self) -> None:
+        """Give back the memory of the weights."""
+        self._buffers = Buffers()
+
     @property
     def bytes_per_row(self) -> int:
         """Memory of the weights."""

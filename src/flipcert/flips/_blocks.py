@@ -18,15 +18,15 @@ from flipcert.flips._ladder import (
     sums_are_exact,
 )
 from flipcert.flips._level import level_cost
-from flipcert.flips._reach import cheapest_change, reach_bounds, row_costs
-from flipcert.flips._rival import rival_costs
-from flipcert.flips._select import SHORT, build, score_row
+from flipcert.flips._reach import cheapest_change, reach_bounds, rival_attack, row_costs
+from flipcert.flips._rival import rival_costs, rival_costs_in_one_walk
+from flipcert.flips._select import PICKED, SHORT, build, score_row
 
 # How much farther than the gap between the classes a ladder reaches, try by try; in the end it is the whole row.
 # To change the prediction it has to reach the second class; to reach every class, past all others, much farther.
 _REACH_ANY = (1.25, 4.0, np.inf)
 _REACH_ALL = (10.0, 20.0, np.inf)
-_REACH_ONE = (5.0, 20.0, np.inf)
+_REACH_ONE = (1.25, 5.0, 20.0, np.inf)
 
 
 @compiled
@@ -91,10 +91,7 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
         guess = highest(scores)
         gap = scores[guess] - scores.min()
         decided[t] = False
-        # With weights of both signs nearly all of a short row is looked at.
-        longer = len(_REACH_ALL) - 1 if negative and row.size <= SHORT else 0
-        if slack == np.inf:
-            longer = len(_REACH_ALL)
+        longer = 0 if slack < np.inf else len(_REACH_ALL)
         while longer < len(_REACH_ALL):
             build(ladder, row, labels, guess, _REACH_ALL[longer] * gap, largest, n_classes)
             prediction[t] = leader(scores, slack)
@@ -134,8 +131,12 @@ def rival_row(row, labels, offset, unreachable, ladder, scores, cost, margin):
     while longer < len(_REACH_ANY):
         state = UNDECIDED
         if leader(scores, slack) == first:
-            build(ladder, row, labels, first, _REACH_ANY[longer] * (scores[first] - lowest), largest, scores.size)
-            state = rival_costs(ladder, scores, first, slack, unreachable, negative, cost, margin)
+            if negative or row.size > PICKED:
+                build(ladder, row, labels, first, _REACH_ANY[longer] * (scores[first] - lowest), largest, scores.size)
+            if negative:
+                state = rival_costs(ladder, scores, first, slack, unreachable, cost, margin)
+            else:
+                state = rival_costs_in_one_walk(ladder, row, labels, scores, first, slack, unreachable, cost, margin)
         if state == TRUNCATED:
             longer += 1
         elif state == UNDECIDED and slack > 0.0 and sums_are_exact(row, offset, total):
@@ -151,17 +152,24 @@ def reach_row(row, labels, offset, target, unreachable, ladder, scores):
     total, largest, negative = score_row(row, labels, offset, scores, ladder)
     slack = rounding = rounding_slack(total, row.size + scores.size + 8)
     first = highest(scores)
-    longer = len(_REACH_ONE) - 1 if negative and row.size <= SHORT else 0
-    lower = upper = unreachable
+    lower = upper = UNDECIDED
+    longer = 0
     while longer < len(_REACH_ONE):
         lower = UNDECIDED
         if leader(scores, slack) == first:
-            gap = scores[first] - scores[target]
-            build(ladder, row, labels, first, _REACH_ONE[longer] * gap, largest, scores.size)
-            if negative:
+            build(
+                ladder, row, labels, first, _REACH_ONE[longer] * (scores[first] - scores[target]), largest, scores.size
+            )
+            # Mostly the flips that lift the target above the first class also make it win; that takes few rungs to see.
+            lower, won = rival_attack(ladder, scores, target, first, slack, unreachable)
+            if won or lower == unreachable:
+                return lower, lower
+            if longer == 0 and row.size > SHORT:
+                lower = TRUNCATED
+            elif negative and lower >= 0:
                 lower, upper, _, _ = reach_bounds(ladder, scores, target, first, slack, rounding, unreachable)
-            else:
-                lower, _ = level_cost(ladder, scores, target, slack, unreachable, 1, False)
+            elif lower >= 0:
+                lower, _ = level_cost(ladder, scores, target, slack, unreachable, lower, False)
                 upper = lower
         if lower == TRUNCATED:
             longer += 1

@@ -86,6 +86,14 @@ _NODES = 2000
 
 
 @compiled
+def rival_attack(ladder, scores, target, first, slack, unreachable):
+    """Fewest flips that lift ``target`` above the first class, and whether they already make it win."""
+    gap = scores[first] - scores[target]
+    cost, _ = rival_cost(ladder, target, first, gap, slack, unreachable, 1, unreachable, True)
+    return cost, 0 <= cost < unreachable and winner_after(ladder, scores, cost, slack) == target
+
+
+@compiled
 def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
     """Best bounds on the cost of reaching ``target``, the margin of the lower one, and which attack gives the upper.
 
@@ -93,9 +101,11 @@ def reach_bounds(ladder, scores, target, first, slack, rounding, unreachable):
     integers, leaves mixtures and the search out.
     """
     gap = scores[first] - scores[target]
-    lower, margin = rival_cost(ladder, target, first, gap, slack, unreachable, 1, unreachable, False)
+    lower, margin = rival_cost(ladder, target, first, gap, slack, unreachable, 1, unreachable, True)
     if lower < 0:
         return lower, unreachable, 0.0, NO_ATTACK
+    if lower < unreachable and winner_after(ladder, scores, lower, slack) == target:
+        return lower, lower, margin, RECORDED
     upper = unreachable
     which = NO_ATTACK
     for attempt in range(4):

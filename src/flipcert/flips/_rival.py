@@ -6,6 +6,7 @@ import numpy as np
 
 from flipcert.engine.jit import compiled
 from flipcert.flips._ladder import (
+    BINS,
     CHOSEN,
     COUNT,
     CURRENT,
@@ -14,6 +15,7 @@ from flipcert.flips._ladder import (
     GROUP,
     NEW_CLASS,
     PLACE,
+    SPARE,
     START,
     TAKEN,
     TRUNCATED,
@@ -23,6 +25,7 @@ from flipcert.flips._ladder import (
     leader,
     runner_up,
 )
+from flipcert.flips._select import PICKED, next_gain, prepare_gains
 
 
 @compiled
@@ -90,10 +93,8 @@ def rival_cost(ladder, target, rival, gap, slack, unreachable, at_least, at_most
 
 
 @compiled
-def rival_costs(ladder, scores, first, slack, unreachable, negative, cost, margin):
+def rival_costs(ladder, scores, first, slack, unreachable, cost, margin):
     """``rival_cost(c, first)`` of every class; 0 if that worked, else UNDECIDED or TRUNCATED."""
-    if not negative:
-        return _rival_costs_in_one_walk(ladder, scores, first, slack, unreachable, cost, margin)
     for c in range(scores.size):
         cost[c] = 0
         margin[c] = np.inf
@@ -106,45 +107,57 @@ def rival_costs(ladder, scores, first, slack, unreachable, negative, cost, margi
 
 
 @compiled
-def _rival_costs_in_one_walk(ladder, scores, first, slack, unreachable, cost, margin):
-    """``rival_costs`` without negative weights: the order of gains is then the same for all, but for their own."""
+def rival_costs_in_one_walk(ladder, row, labels, scores, first, slack, unreachable, cost, margin):
+    """``rival_costs`` without negative weights: the order of gains is then the same for all classes, but for their own.
+
+    The gains of a short row are picked out of it; those of a long one are on the ladder.
+    """
     value, group, place, start = ladder.numbers[VALUE], ladder.rungs[GROUP], ladder.rungs[PLACE], ladder.rungs[START]
     own_sum, own_count = ladder.numbers[CURRENT], ladder.rungs[TAKEN]
-    size = ladder.rungs[COUNT, 0]
     n_classes = scores.size
     for c in range(n_classes):
         cost[c] = 0 if c == first else unreachable
         margin[c] = np.inf
         own_sum[c] = 0.0
         own_count[c] = 0
-    rivals, rivals_end = start[2 * first], start[2 * first + 1]
-    other = 0
+    on_ladder = row.size > PICKED
+    size = n_strips = rivals = rivals_end = other = 0
+    if on_ladder:
+        size = ladder.rungs[COUNT, 0]
+        rivals, rivals_end = start[2 * first], start[2 * first + 1]
+    else:
+        n_strips = prepare_gains(ladder, row, labels, first)
     total = 0.0
     steps = 0
     left = n_classes - 1
     while left > 0:
-        while other < size and group[other] >> 1 == first:
-            other += 1
-        twice = 2.0 * value[place[rivals]] if rivals < rivals_end else 0.0
-        once = value[other] if other < size else 0.0
-        missing = ladder.numbers[DEEPEST, 0]
-        if rivals == rivals_end:
-            missing = max(missing, 2.0 * ladder.numbers[FLOOR, 2 * first])
-        if max(twice, once) < missing:
-            return TRUNCATED
-        if twice == 0.0 and once == 0.0:
-            return 0
-        steps += 1
-        taker = first
-        if twice >= once:
-            total += twice
-            rivals += 1
+        if on_ladder:
+            while other < size and group[other] >> 1 == first:
+                other += 1
+            twice = 2.0 * value[place[rivals]] if rivals < rivals_end else 0.0
+            once = value[other] if other < size else 0.0
+            missing = ladder.numbers[DEEPEST, 0]
+            if rivals == rivals_end:
+                missing = max(missing, 2.0 * ladder.numbers[FLOOR, 2 * first])
+            gain = max(twice, once)
+            if gain < missing:
+                return TRUNCATED
+            if twice >= once:
+                taker = first
+                rivals += 1
+            else:
+                taker = group[other] >> 1
+                other += 1
         else:
-            taker = group[other] >> 1
-            own_sum[taker] += once
+            gain, position = next_gain(ladder.numbers[SPARE], ladder.numbers[BINS], n_strips, row.size)
+            taker = np.int64(labels.codes[position])
+        if gain == 0.0:
+            return 0
+        total += gain
+        steps += 1
+        if taker != first:
+            own_sum[taker] += gain
             own_count[taker] += 1
-            total += once
-            other += 1
         for c in range(n_classes):
             if c != taker and cost[c] == unreachable:
                 short = scores[first] - scores[c] - (total - own_sum[c])

@@ -29,13 +29,14 @@ from flipcert.flips._ladder import (
     index_groups,
 )
 
-# Rows up to this length go without a histogram: the first few rungs are picked out directly.
+# Rows up to this length go on the ladder as a whole.
 SHORT = 64
-_TOP = 16
+# Of rows up to this length that have no negative weights, a few largest ones are picked without a ladder.
+PICKED = 512
 # The largest weight of every strip is noted, so that strips without a rung are never looked at again.
 _STRIP = 32
 # Histograms look at this many weights at least, and at one of this many at least.
-_SAMPLE = 512
+_SAMPLE = 128
 _SPARSEST = 16
 # Up to this many rungs are sorted by insertion at once.
 _FEW = 24
@@ -105,11 +106,46 @@ def _note_tops(row, tops):
 @compiled
 def build(ladder, row, labels, first, reach, largest, n_classes):
     """Put the movable weights of a scored row on the ladder, down to where they close ``reach`` (a guess)."""
-    if row.size <= SHORT and reach < np.inf:
-        _fill_top(ladder, row, labels, n_classes)
-    else:
-        _set_floors(ladder, row, labels, first, reach, largest, n_classes)
-        _fill(ladder, row, labels, n_classes)
+    _set_floors(ladder, row, labels, first, np.inf if row.size <= SHORT else reach, largest, n_classes)
+    _fill(ladder, row, labels, n_classes)
+
+
+@compiled
+def prepare_gains(ladder, row, labels, first):
+    """Note what each weight of a row without negative ones closes of a gap to the first class, and strip by strip.
+
+    For rows too short for a ladder to pay: their largest gains are picked out one by one (``next_gain``).
+    """
+    gain, tops = ladder.numbers[SPARE], ladder.numbers[BINS]
+    n_strips = (row.size + _STRIP - 1) // _STRIP
+    for strip in range(n_strips):
+        top = 0.0
+        for i in range(_STRIP * strip, min(_STRIP * (strip + 1), row.size)):
+            weight = np.float64(row[i]) if labels.movable[i] else 0.0
+            gain[i] = 2.0 * weight if labels.codes[i] == first else weight
+            top = max(top, gain[i])
+        tops[strip] = top
+    return n_strips
+
+
+@compiled
+def next_gain(gain, tops, n_strips, size):
+    """Take the largest gain out; return it and its place."""
+    best = 0
+    for strip in range(1, n_strips):
+        if tops[strip] > tops[best]:
+            best = strip
+    largest = tops[best]
+    place = -1
+    top = 0.0
+    for i in range(_STRIP * best, min(_STRIP * (best + 1), size)):
+        if place < 0 and gain[i] == largest:
+            place = i
+        else:
+            top = max(top, gain[i])
+    tops[best] = top
+    gain[place] = 0.0
+    return largest, place
 
 
 @compiled
@@ -180,44 +216,6 @@ def _fill(ladder, row, labels, n_classes):
         for i in range(size):
             ladder.numbers[VALUE, i] = -value[i]
             ladder.rungs[INDEX, i] = tag[i]
-    _finish(ladder, size, n_classes)
-
-
-@compiled
-def _fill_top(ladder, row, labels, n_classes):
-    """Put the few largest movable weights on the ladder."""
-    codes, movable = labels.codes, labels.movable
-    value, tag = ladder.numbers[VALUE], ladder.rungs[INDEX]
-    size = 0
-    floor = 0.0  # largest weight that did not fit
-    for i in range(row.size):
-        weight = abs(np.float64(row[i]))
-        if weight <= floor or not movable[i]:
-            continue
-        if size == _TOP:
-            floor = value[_TOP - 1]
-            if weight <= floor:
-                floor = weight
-                continue
-            j = _TOP - 1
-        else:
-            j = size
-            size += 1
-        while j > 0 and value[j - 1] < weight:
-            value[j] = value[j - 1]
-            tag[j] = tag[j - 1]
-            j -= 1
-        value[j] = weight
-        tag[j] = i << _GROUP_BITS | 2 * np.int64(codes[i]) + (1 if row[i] < 0 else 0)
-    for g in range(2 * n_classes):
-        ladder.numbers[FLOOR, g] = floor
-    ladder.numbers[DEEPEST, 0] = floor
-    _finish(ladder, size, n_classes)
-
-
-@compiled
-def _finish(ladder, size, n_classes):
-    """Take samples and groups of the sorted rungs apart, and index them."""
     for i in range(size):
         ladder.rungs[GROUP, i] = ladder.rungs[INDEX, i] & ((1 << _GROUP_BITS) - 1)
         ladder.rungs[INDEX, i] >>= _GROUP_BITS
@@ -231,7 +229,7 @@ def _sort_into_buckets(value, tag, size, lowest, largest, heads, sorted_value, s
     Gives up, and returns False, if buckets are crowded, as those of weights that span many magnitudes are.
     """
     n_buckets = 64
-    while n_buckets < 2 * size and n_buckets < MOST_BUCKETS and 2 * n_buckets < heads.size:
+    while n_buckets < size and n_buckets < MOST_BUCKETS and 2 * n_buckets < heads.size:
         n_buckets *= 2
     scale = n_buckets / (largest - lowest) * (1.0 - 1e-9)
     if not scale < np.inf:
