@@ -37,7 +37,8 @@ class KernelClassifier(LabelLinearClassifier):
             )
         self.X_fit_ = X
         self._kernel: Kernel | None = None if self._precomputed else as_kernel(self.kernel)
-        self._train = Factor.of(X)
+        if self._kernel is not None:
+            self._train = Factor.of(X)
 
     def _kernel_rows(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row of X with all training inputs."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SAFETY = 16.0
+_PIECE = 2**17
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,13 @@ def quantum(X: NDArray[Any]) -> int:
     >>> quantum(np.array([[0.75, 2.0]]))
     -2
     """
-    mantissas, exponents = np.frexp(X[X != 0].astype(np.float64))
+    numbers = X.ravel()
+    # Piece by piece: the temporaries would be several times as large as X.
+    return min((_quantum(numbers[start : start + _PIECE]) for start in range(0, numbers.size, _PIECE)), default=1000)
+
+
+def _quantum(numbers: NDArray[Any]) -> int:
+    mantissas, exponents = np.frexp(numbers[numbers != 0].astype(np.float64))
     if mantissas.size == 0:
         return 1000
     whole = (mantissas * 2.0**53).astype(np.int64)
