@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
+from flipcert.engine.cholesky import Cholesky, triangle_bytes
+from flipcert.engine.memory import available_memory
 from flipcert.validation import check_number
+
+# Beyond the system itself: blocks of test rows, and what else runs on the machine.
+_SPARE = 1.1
 
 
 class KernelRidge(KernelClassifier):
@@ -38,6 +44,8 @@ class KernelRidge(KernelClassifier):
         The label space, sorted; ties go to the class that comes first.
     solver_ : {"dual", "primal"}
         Whether the system of the samples or that of the features was solved.
+    precision_ : {"float64", "float32"}
+        In which precision: single only where the memory has no room for double (4 n² bytes for n samples).
 
     Examples
     --------
@@ -63,35 +71,46 @@ class KernelRidge(KernelClassifier):
 
     def _fit_inputs(self, X: NDArray[Any]) -> None:
         reg = check_number(self.reg, "reg")
+        # The system of an earlier fit would take the room for this one.
+        self.__dict__.pop("_cholesky", None)
         self._fit_kernel(X)
         n_features = None if self._kernel is None else self._kernel.n_features(X.shape[1])
         self.solver_ = "dual" if n_features is None or n_features >= X.shape[0] else "primal"
-        if self.solver_ == "primal":
-            assert self._kernel is not None
-            self._features = self._kernel.features(X)
-            wide = self._features.astype(np.float64, copy=False)
-            system = wide.T @ wide
-        else:
-            system = self._dual_system(X)
-        self._spread = float(np.abs(system).sum(axis=1).max())
-        if not np.isfinite(self._spread):
-            raise ValueError("the kernel of the training set overflowed; rescale the features.")
-        system[np.diag_indices_from(system)] += reg
         try:
-            self._factor = cho_factor(system, lower=True, overwrite_a=True)
+            if self.solver_ == "primal":
+                self._fit_primal(X, reg)
+            else:
+                self._fit_dual(X, reg)
         except LinAlgError:
             raise ValueError(
                 f"the kernel matrix plus reg={reg:g} is not positive definite; the kernel is not positive "
                 "semi-definite on this data, or reg is too small for its precision: raise reg."
             ) from None
 
-    def _dual_system(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Training kernel in double precision, symmetric to the last bit."""
-        values = X if self._kernel is None else self._kernel(X)
-        system = np.array(values, np.float64, order="F")
-        if self._kernel is None and not np.allclose(system, system.T, rtol=1e-5, atol=1e-8 * np.abs(system).max()):
-            raise ValueError('X must be symmetric with kernel="precomputed" (the kernel of the training set).')
-        return system
+    def _fit_primal(self, X: NDArray[Any], reg: float) -> None:
+        assert self._kernel is not None
+        self._features = self._kernel.features(X)
+        wide = self._features.astype(np.float64, copy=False)
+        system = wide.T @ wide
+        self.precision_ = "float64"
+        self._order = system.shape[0]
+        self._spread = _largest(np.abs(system).sum(axis=1))
+        system[np.diag_indices_from(system)] += reg
+        self._factor = cho_factor(system, lower=True, overwrite_a=True)
+
+    def _fit_dual(self, X: NDArray[Any], reg: float) -> None:
+        self._order = X.shape[0]
+        self.precision_ = _widest_precision(self._order)
+        self._cholesky = Cholesky(self._order, self.precision_)
+        tile = _symmetric_tile(X) if self._kernel is None else self._kernel_tile
+        self._spread = _largest(self._cholesky.fill(tile, self.n_jobs))
+        self._cholesky.factorise(reg, self.n_jobs)
+
+    def _kernel_tile(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """A tile of the training kernel; on the diagonal, the kernel is told that it sees the same inputs twice."""
+        assert self._kernel is not None
+        X = self.X_fit_
+        return self._kernel(X[rows]) if rows == columns else self._kernel(X[rows], X[columns])
 
     def _weights(self, X: NDArray[Any]) -> NDArray[Any]:
         if self.solver_ == "primal":
@@ -99,14 +118,51 @@ class KernelRidge(KernelClassifier):
             features = self._kernel.features(X).astype(np.float64, copy=False)
             coefficients = cho_solve(self._factor, features.T).T
             return coefficients.astype(self._dtype) @ self._features.T
-        rows = self._kernel_rows(X).astype(np.float64, copy=False)
-        return np.ascontiguousarray(cho_solve(self._factor, rows.T).T, self._dtype)
+        # A copy: the system is solved in place, and a precomputed kernel belongs to the user.
+        rows = np.array(self._kernel_rows(X), self.precision_, order="C")
+        self._cholesky.solve(rows)
+        return rows.astype(self._dtype, copy=False)
 
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
         """Rounding of the kernel rows, magnified by the solve at most 1/reg times, and that of the solve itself."""
         condition = (self._spread + self.reg) / self.reg
-        unit = float(np.finfo(np.float64).eps) / 2
+        unit = float(np.finfo(self.precision_).eps) / 2
         sizes = np.sqrt(np.einsum("ij,ij->i", weights, weights, dtype=np.float64))
-        solve = unit * condition * np.sqrt(self._factor[0].shape[0]) * sizes
-        stored = float(np.finfo(weights.dtype).eps) / 2 * np.sqrt(self._factor[0].shape[0]) * sizes
+        solve = unit * condition * np.sqrt(self._order) * sizes
+        stored = float(np.finfo(weights.dtype).eps) / 2 * np.sqrt(self._order) * sizes
         return self._kernel_rounding(X) / self.reg + solve + stored
+
+
+def _largest(row_sums: NDArray[np.float64]) -> float:
+    largest = float(row_sums.max())
+    if not np.isfinite(largest):
+        raise ValueError("the kernel of the training set overflowed; rescale the features.")
+    return largest
+
+
+def _symmetric_tile(kernel: NDArray[Any]) -> Callable[[slice, slice], NDArray[Any]]:
+    """Tiles of a matrix given as numbers, each compared with its mirror image."""
+    tolerance = 1e-8 * max(kernel.max(), -kernel.min())
+
+    def tile(rows: slice, columns: slice) -> NDArray[Any]:
+        values = kernel[rows, columns]
+        if not np.allclose(values, kernel[columns, rows].T, rtol=1e-5, atol=tolerance):
+            raise ValueError('X must be symmetric with kernel="precomputed" (the kernel of the training set).')
+        return values
+
+    return tile
+
+
+def _widest_precision(n_samples: int) -> str:
+    """Double precision if the system of the samples fits the memory, else single."""
+    if n_samples <= 1024:
+        return "float64"  # a few megabytes; asking takes longer than a small fit
+    available = available_memory()
+    for precision in ("float64", "float32"):
+        needed = _SPARE * triangle_bytes(n_samples, precision)
+        if needed <= available:
+            return precision
+    raise ValueError(
+        f"the kernel of {n_samples} samples needs {needed / 1e9:.1f} GB of memory in single precision, but "
+        f"{available / 1e9:.1f} GB are available; use PartitionEnsemble or a kernel with finite features."
+    )
