@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
 from flipcert.classifiers.product import Product
-from flipcert.classifiers.ridge_features import largest_row_sum, weight_map
+from flipcert.classifiers.ridge_features import finite_sum, weight_map
+from flipcert.engine.cholesky import Cholesky, triangle_bytes
+from flipcert.engine.memory import available_memory
 from flipcert.validation import check_number
+
+# Beyond the system itself: blocks of test rows, and what else runs on the machine.
+_SPARE = 1.1
 
 
 class KernelRidge(KernelClassifier):
@@ -40,6 +46,8 @@ class KernelRidge(KernelClassifier):
         The label space, sorted; ties go to the class that comes first.
     solver_ : {"dual", "primal"}
         Whether the system of the samples or that of the features was solved.
+    precision_ : {"float64", "float32"}
+        In which precision: single only where the memory has no room for double (4 n² bytes for n samples).
 
     Examples
     --------
@@ -68,6 +76,8 @@ class KernelRidge(KernelClassifier):
         self._fit_kernel(X)
         n_features = None if self._kernel is None else self._kernel.n_features(X.shape[1])
         self.solver_ = "dual" if n_features is None or n_features >= X.shape[0] else "primal"
+        # The system of an earlier fit would take the room for this one.
+        self.__dict__.pop("_cholesky", None)
         self._features_product: Product | None = None
         try:
             if n_features is None:
@@ -83,19 +93,24 @@ class KernelRidge(KernelClassifier):
     def _fit_features(self, reg: float) -> None:
         """Weights as one product with the features of a test point."""
         assert self._kernel is not None
+        self.precision_ = "float64"
         right, spread = weight_map(self._kernel.features(self.X_fit_), reg, self.n_jobs)
         unit = float(np.finfo(np.float64).eps) / 2
         error = unit * np.sqrt(min(right.shape)) * (spread + reg) / reg + float(np.finfo(right.dtype).eps) / 2
         self._features_product = Product.of(right, self._kernel, error)
 
     def _fit_dual(self, X: NDArray[Any], reg: float) -> None:
-        values = X if self._kernel is None else self._kernel(X)
-        system = np.array(values, np.float64, order="F")
-        if self._kernel is None and not np.allclose(system, system.T, rtol=1e-5, atol=1e-8 * np.abs(system).max()):
-            raise ValueError('X must be symmetric with kernel="precomputed" (the kernel of the training set).')
-        self._spread = largest_row_sum(system)
-        system[np.diag_indices_from(system)] += reg
-        self._factor = cho_factor(system, lower=True, overwrite_a=True)
+        self.precision_ = _widest_precision(X.shape[0])
+        self._cholesky = Cholesky(X.shape[0], self.precision_)
+        tile = _symmetric_tile(X) if self._kernel is None else self._kernel_tile
+        self._spread = finite_sum(self._cholesky.fill(tile, self.n_jobs).max())
+        self._cholesky.factorise(reg, self.n_jobs)
+
+    def _kernel_tile(self, rows: slice, columns: slice) -> NDArray[Any]:
+        """A tile of the training kernel; on the diagonal, the kernel is told that it sees the same inputs twice."""
+        assert self._kernel is not None
+        X = self.X_fit_
+        return self._kernel(X[rows]) if rows == columns else self._kernel(X[rows], X[columns])
 
     @property
     def _product(self) -> Product | None:
@@ -106,15 +121,51 @@ class KernelRidge(KernelClassifier):
             self._features_product.weights(X, out)
             return
         self._kernel_rows(X, out)
-        out[:] = cho_solve(self._factor, out.T.astype(np.float64)).T
+        rows = out if out.dtype == self.precision_ else out.astype(self.precision_)
+        self._cholesky.solve(rows)
+        if rows is not out:
+            out[:] = rows
+
+    def _bytes_per_row(self) -> int:
+        # Where a system is solved in another precision than that of the weights, both are there at the same time.
+        other = 0 if self._features_product is not None or self._dtype == self.precision_ else self._labels.n_labels
+        return super()._bytes_per_row() + other * np.dtype(self.precision_).itemsize
 
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
         """Rounding of the kernel rows, magnified by the solve at most 1/reg times, and that of the solve itself."""
         if self._features_product is not None:
             return self._features_product.rounding(X)[:, 0]
         condition = (self._spread + self.reg) / self.reg
-        unit = float(np.finfo(np.float64).eps) / 2
+        unit = float(np.finfo(self.precision_).eps) / 2
         sizes = np.sqrt(np.einsum("ij,ij->i", weights, weights, dtype=np.float64))
-        solve = unit * condition * np.sqrt(self._factor[0].shape[0]) * sizes
-        stored = float(np.finfo(weights.dtype).eps) / 2 * np.sqrt(self._factor[0].shape[0]) * sizes
+        solve = unit * condition * np.sqrt(weights.shape[1]) * sizes
+        stored = float(np.finfo(weights.dtype).eps) / 2 * np.sqrt(weights.shape[1]) * sizes
         return self._kernel_rounding(X) / self.reg + solve + stored
+
+
+def _symmetric_tile(kernel: NDArray[Any]) -> Callable[[slice, slice], NDArray[Any]]:
+    """Tiles of a matrix given as numbers, each compared with its mirror image."""
+    tolerance = 1e-8 * max(kernel.max(), -kernel.min())
+
+    def tile(rows: slice, columns: slice) -> NDArray[Any]:
+        values = kernel[rows, columns]
+        if not np.allclose(values, kernel[columns, rows].T, rtol=1e-5, atol=tolerance):
+            raise ValueError('X must be symmetric with kernel="precomputed" (the kernel of the training set).')
+        return values
+
+    return tile
+
+
+def _widest_precision(n_samples: int) -> str:
+    """Double precision if the system of the samples fits the memory, else single."""
+    if n_samples <= 1024:
+        return "float64"  # a few megabytes; asking takes longer than a small fit
+    available = available_memory()
+    for precision in ("float64", "float32"):
+        needed = _SPARE * triangle_bytes(n_samples, precision)
+        if needed <= available:
+            return precision
+    raise ValueError(
+        f"the kernel of {n_samples} samples needs {needed / 1e9:.1f} GB of memory in single precision, but "
+        f"{available / 1e9:.1f} GB are available; use PartitionEnsemble or a kernel with finite features."
+    )

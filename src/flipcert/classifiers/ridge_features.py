@@ -24,11 +24,11 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
     if n_samples <= n_features:
         wide = features.astype(np.float64, copy=False)
         system = wide @ wide.T
-        spread = largest_row_sum(system)
+        spread = finite_sum(np.abs(system).sum(axis=1).max())
         system[np.diag_indices_from(system)] += reg
         return cho_solve(cho_factor(system, lower=True, overwrite_a=True), wide).astype(features.dtype), spread
     system = _gram(features, n_jobs)
-    spread = largest_row_sum(system)
+    spread = finite_sum(np.abs(system).sum(axis=1).max())
     system[np.diag_indices_from(system)] += reg
     factor = cho_factor(system, lower=True, overwrite_a=True)
     result = np.empty_like(features)
@@ -41,12 +41,11 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
     return result, spread
 
 
-def largest_row_sum(system: NDArray[Any]) -> float:
-    """Largest sum of magnitudes in a row; an error if it overflowed."""
-    largest = float(np.abs(system).sum(axis=1).max())
-    if not np.isfinite(largest):
+def finite_sum(total: float) -> float:
+    """A sum of magnitudes of the kernel; an error if it overflowed."""
+    if not np.isfinite(total):
         raise ValueError("the kernel of the training set overflowed; rescale the features.")
-    return largest
+    return float(total)
 
 
 def _gram(features: NDArray[Any], n_jobs: int | None) -> NDArray[np.float64]:
