@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve, cholesky
 from threadpoolctl import threadpool_limits
 
 import flipcert
-from benchmarks.checks import check_in_double, check_stand_alone
+from benchmarks.checks import check_in_double
 from benchmarks.data import cifar10
 from benchmarks.plain import ridge_weights
 from benchmarks.product import product
@@ -32,7 +32,7 @@ def linear(settings: Settings) -> Iterator[Record]:
     def everything() -> flipcert.Certificates:
         return model.fit(features.train, features.labels).certify(features.test)
 
-    checked = check_stand_alone(everything(), features, settings.size(50, 10), partial(ridge_weights, reg=REG))
+    checked = check_in_double(model, features, settings.size(50, 10), partial(ridge_weights, reg=REG))
     yield Record(
         name="ridge-linear",
         group="ridge",
