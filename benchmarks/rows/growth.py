@@ -70,14 +70,14 @@ def _in_voters(settings: Settings) -> Iterator[Record]:
     curve = partial(_curve, settings, "N", unit=product(features.test, features.train), data=features.name)
     yield curve("ensemble, all of it", settings.partitions, [_certify(features, n) for n in settings.partitions])
     sizes = voters(settings)
-    problems = [random_votes(n, 8) for n in sizes]
-    share = len(features.test) / 8
-    ours = [partial(change_costs, *problem) for problem in problems]
-    yield curve("aggregation", sizes, ours, share=share)
-    program = [partial(dynamic_program_radii, *problem, N_LABELS + 1) for problem in problems]
-    yield curve("aggregation, compiled dynamic program", sizes, program, share=share)
-    single = [random_votes(n, 1) for n in sizes]
-    baseline = [partial(published.vote_radius, votes[0], costs[0], N_LABELS) for votes, costs in single]
+    # As many votes as each can bear.
+    many, some, single = (settings.size(64, 16), settings.size(8, 4), 1)
+    ours = [partial(change_costs, *random_votes(n, many)) for n in sizes]
+    yield curve("aggregation", sizes, ours, share=len(features.test) / many)
+    program = [partial(dynamic_program_radii, *random_votes(n, some), N_LABELS + 1) for n in sizes]
+    yield curve("aggregation, compiled dynamic program", sizes, program, share=len(features.test) / some)
+    votes = [random_votes(n, single) for n in sizes]
+    baseline = [partial(published.vote_radius, ballot[0], costs[0], N_LABELS) for ballot, costs in votes]
     yield curve("aggregation, as published", sizes, baseline, share=len(features.test))
 
 
@@ -126,14 +126,16 @@ def _curve(
 
     ``share`` is how many times a work has to be done for all test points.
     """
-    times = sweep([*works, unit], settings.few_pairs, time.process_time)
-    relative = np.median(times[:, :-1] / times[:, -1:], axis=0) * share
+    times = sweep(works, settings.few_pairs, time.process_time)
+    # Apart: threads of a product go on waiting for a while, on the account of whatever comes next.
+    products = sweep([unit], settings.few_pairs, time.process_time)
+    relative = np.median(times, axis=0) / np.median(products) * share
     words = re.findall(r"\w+", f"growth {AXES[axis]} {name}".lower())
     return Record(
         name="-".join(words),
         group="growth",
         job=name,
-        measured=exponent(sizes, times[:, :-1]),
+        measured=exponent(sizes, times),
         method="slope of log processor time against log size, all sizes in every round",
         data=data,
         quick=settings.quick,
