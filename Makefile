@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint pytest clean
+.PHONY: demo test lint pytest bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m flipcert.demo
@@ -19,7 +19,11 @@ lint: $(VENV)/.tools
 pytest: $(VENV)/.tools
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto
 
-# The package with what the demo needs.
+# Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks $(ARGS)
+
+# The package with what the demo and the benchmarks need.
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"

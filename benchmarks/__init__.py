@@ -1,0 +1,1 @@
+"""How fast and how tight flipcert is, on this machine: ``python -m benchmarks --help``."""

@@ -1,0 +1,214 @@
+"""The page of results, ``docs/benchmarks.md``, made from the records of all runs so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks import product
+from benchmarks.figures import GROWTH
+from benchmarks.records import Record, load
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+SPEED = (
+    "svm", "ensembles", "standardised", "fit", "published", "aggregation", "upper", "ridge", "relu", "mnist",
+    "imagenet", "startup",
+)  # fmt: skip
+
+# Above this share for other processes, a ratio says more about the neighbours than about the code.
+BUSY = 0.05
+
+_INTRODUCTION = f"""\
+# Benchmarks
+
+`make bench` measures everything below again and rewrites this page; `make bench ARGS="--only svm,ensembles --quick"`
+runs a part of it, and `python -m benchmarks --help` says what can be chosen. It writes one file a row to
+`benchmarks/results/`, from which the page is made.
+
+Every figure of time is a ratio of two times that were taken in turns in the same run: the median over adjacent pairs,
+and in parentheses the range of their middle half. What other processes do meanwhile does not cancel in a ratio, so a
+row says so if they used more than {100 * BUSY:.0f} % of the machine.
+
+{product.DEFINITION}
+
+The data are CIFAR-10 features of a pretrained network; where they are not at hand, a synthetic stand-in of the same
+shape takes their place, and the row says so. Every row of certificates is checked on points that do not hang on the
+rounding of a product: one model against full sorts, ensembles against the published bounds, attacks by replaying them;
+for ensembles with weights that are not negative also against exact costs and the dynamic program. A difference ends the
+run, and so does a check that finds no point to compare.
+"""
+
+_COMPLEXITIES = (
+    (
+        "aggregation, N voters",
+        "O(K N²)",
+        "O(K N) by counting, O(K N log N) for large costs",
+        "voters-aggregation",
+        "voters-aggregation-compiled-dynamic-program",
+    ),
+    (
+        "lower bounds of all classes, n samples",
+        "O(K n log n)",
+        "O(n) to pick the m largest weights, O(m log m + K² m) on these",
+        "samples-lower-bounds",
+        "samples-lower-bounds-as-published",
+    ),
+    (
+        "upper bounds, weights of both signs",
+        "O(n²) a class",
+        "O(n) to pick, O(m log m) to sort, O(K) a flip",
+        "samples-upper-bounds",
+        "samples-upper-bounds-as-published",
+    ),
+    ("exact radius of one model", "O(K n log n)", "O(n) to pick, O(m log m + K m)", "samples-radius-of-one-model", ""),
+)
+
+
+def write(path: Path = PAGE) -> Path:
+    """Write the page from all records."""
+    path.write_text(render(load()))
+    return path
+
+
+def render(records: Sequence[Record]) -> str:
+    """The page as Markdown."""
+    machines = list(dict.fromkeys(_machine(record) for record in records))
+    speed = [record for group in SPEED for record in records if record.group == group and record.unit != "GiB"]
+    memory = [record for record in records if record.unit == "GiB"]
+    parts = [
+        _INTRODUCTION,
+        _where(machines),
+        "## Speed\n",
+        _rows(speed, machines),
+        "## Memory\n",
+        _rows(memory, machines),
+        "## Tightness\n",
+        _tightness([record for record in records if record.group == "tightness"]),
+        "## Growth\n",
+        _growth([record for record in records if record.group == "growth"]),
+    ]
+    return "\n".join(parts)
+
+
+def measured(record: Record) -> str:
+    """Median and middle half, in the row's unit."""
+    spread = record.measured
+    unit = f" {record.unit}" if record.unit else ""
+    middle = f" ({_number(spread.low)} to {_number(spread.high)})" if spread.low < spread.high else ""
+    return f"{_number(spread.median)}{unit}{middle}"
+
+
+def _rows(records: Sequence[Record], machines: Sequence[str]) -> str:
+    """Job, target, figure, method: a row each."""
+    lines = []
+    for record in records:
+        notes = [record.method]
+        if record.measured.count > 1:
+            notes.append(f"{record.measured.count} repetitions")
+        if record.data:
+            notes.append(record.data)
+        if record.others > BUSY:
+            notes.append(f"**machine not idle: others used {100 * record.others:.0f} % of it**")
+        if record.quick:
+            notes.append("**quick run, small sizes**")
+        if len(machines) > 1:
+            notes.append(f"machine {machines.index(_machine(record)) + 1}")
+        share = record.details.get("share_exact")
+        exact = "" if share is None else f"; exact for {100 * share:.1f} % of the points"
+        lines.append(
+            (record.job, _target(record), measured(record) + exact, _met(record), record.checked, "; ".join(notes))
+        )
+    return _table(("job", "target", "measured", "met", "checked against", "method and data"), lines)
+
+
+def _tightness(records: Sequence[Record]) -> str:
+    """Share of exact radii, gap and time; by default, and where it was run with the solver."""
+    settings = dict.fromkeys(tuple(r.details[key] for key in ("scaling", "model", "n_partitions")) for r in records)
+    lines = []
+    for setting in settings:
+        line = [str(part) for part in setting]
+        for exact in (False, True):
+            found = [
+                r
+                for r in records
+                if r.details["exact"] == exact
+                and (r.details["scaling"], r.details["model"], r.details["n_partitions"]) == setting
+            ]
+            line += _tightness_cells(found[0]) if found else ["", "", ""]
+        lines.append(line)
+    heads = ("features", "model", "N", "share exact", "mean gap", "time", "with `exact=True`", "mean gap", "time")
+    points = sorted({r.measured.count for r in records})
+    text = (
+        f"Share of {' or '.join(f'{count:,}' for count in points)} test points with `radius == radius_upper` (targets: "
+        "at least 0.99, and 1 with `exact=True`), mean of `radius_upper - radius`, and the time of `certify` over the "
+        f"product. Linear NTK; every row checked on some points: {_join({r.checked for r in records})}."
+        f"{_warnings(records)}\n"
+    )
+    return text + "\n" + _table(heads, lines)
+
+
+def _tightness_cells(record: Record) -> list[str]:
+    time = record.details["time"]["median"]
+    missed = "" if record.met or record.quick else " (missed)"
+    return [f"{record.measured.median:.3f}{missed}", f"{record.details['mean_gap']:.3f}", f"{_number(time)} ×"]
+
+
+def _growth(records: Sequence[Record]) -> str:
+    """The plot, and complexities with measured exponents."""
+    by_name = {record.name.removeprefix("growth-"): record for record in records}
+    lines = []
+    for step, paper, ours, name, published in _COMPLEXITIES:
+        cells = [measured(by_name[key]) if key in by_name else "" for key in (published, name)]
+        lines.append((step, paper, ours, *cells))
+    plot = f"![Time against samples, voters, classes and test points, on logarithmic axes]({GROWTH.name})\n"
+    text = (
+        "Exponents are slopes of log processor time against log size. m is the number of weights that can matter for a "
+        "test point; they are picked by a histogram, without sorting the row. NumPy's cost of a call hides the square "
+        "of the published program for small N, so the table has the exponent of the compiled one."
+        f"{_warnings(records)}\n"
+    )
+    heads = ("step", "paper", "flipcert", "exponent, as published", "exponent, flipcert")
+    return "\n".join([plot, text, _table(heads, lines)]) if records else ""
+
+
+def _warnings(records: Sequence[Record]) -> str:
+    """What keeps the figures of a section from being final."""
+    busy = max((record.others for record in records), default=0.0)
+    text = " **Quick run, small sizes.**" if any(record.quick for record in records) else ""
+    return text + (f" **Machine not idle: others used up to {100 * busy:.0f} % of it.**" if busy > BUSY else "")
+
+
+def _machine(record: Record) -> str:
+    machine = record.machine
+    return f"{machine['cpu']}, {machine['cores']} cores; {machine['versions']}"
+
+
+def _where(machines: Sequence[str]) -> str:
+    if len(machines) == 1:
+        return f"Measured on: {machines[0]}.\n"
+    return "".join(f"{number}. {machine}\n" for number, machine in enumerate(machines, 1))
+
+
+def _target(record: Record) -> str:
+    if record.target is None:
+        return ""
+    return f"{'≤' if record.at_most else '≥'} {_number(record.target)}{f' {record.unit}' if record.unit else ''}"
+
+
+def _met(record: Record) -> str:
+    """Targets are for the full sizes; a quick run neither meets nor misses them."""
+    return "quick" if record.quick and record.target is not None else {None: "", True: "yes", False: "no"}[record.met]
+
+
+def _number(value: float) -> str:
+    """Three digits that mean something."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "; ".join(sorted(texts))
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)

@@ -1,0 +1,1 @@
+"""The jobs: each module measures a few and yields a record for each."""

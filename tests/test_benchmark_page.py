@@ -1,0 +1,147 @@
+"""The page of benchmarks says what the records say; records are written whole, and ratios are taken in turns."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import flipcert
+from benchmarks import checks, page, timing
+from benchmarks.records import Record, load, save
+from benchmarks.timing import Spread
+
+MACHINE = {"cpu": "a processor", "cores": "2", "versions": "flipcert 1", "commit": "abc"}
+
+
+def record(name="svm-given", group="svm", **fields):
+    values = {
+        "job": "one SVM", "measured": Spread(1.234, 1.2, 1.3, 7), "method": "certify over the product", "unit": "×",
+        "target": 1.5, "data": "synthetic stand-in", "checked": "3 points equal", "machine": MACHINE,
+    }  # fmt: skip
+    return Record(name, group, **values | fields)
+
+
+def line(records):
+    return next(row for row in page.render(records).splitlines() if "one SVM" in row)
+
+
+def test_a_row_has_job_target_figure_check_and_method():
+    cells = [cell.strip() for cell in line([record()]).strip("|").split("|")]
+    assert cells[:5] == ["one SVM", "≤ 1.5 ×", "1.23 × (1.2 to 1.3)", "yes", "3 points equal"]
+    assert cells[5] == "certify over the product; 7 repetitions; synthetic stand-in"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"target": 1.0}, "| no |"),
+        ({"target": 1.0, "at_most": False}, "| yes |"),
+        ({"target": 1.0, "quick": True}, "| quick |"),
+        ({"quick": True}, "quick run, small sizes"),
+        ({"others": 0.5}, "others used 50 % of it"),
+        ({"details": {"share_exact": 0.987}}, "exact for 98.7 % of the points"),
+        ({"unit": "", "measured": Spread(1.05, 1.05, 1.05, 3)}, "| 1.05 |"),
+        ({"measured": Spread(1234.5, 1200.0, 1300.0, 3)}, "1,234 × (1,200 to 1,300)"),
+    ],
+)
+def test_what_a_row_says(fields, text):
+    assert text in line([record(**fields)])
+
+
+def test_rows_of_two_machines_are_told_apart():
+    other = record("svm-standardised", machine=MACHINE | {"cores": "64"})
+    text = page.render([record(), other])
+    assert "1. a processor, 2 cores" in text
+    assert "2. a processor, 64 cores" in text
+    assert "machine 2" in text
+
+
+def test_memory_and_tightness_have_tables_of_their_own():
+    details = {"scaling": "given", "model": "SVM", "n_partitions": 10, "mean_gap": 0.25}
+    share = Spread(0.98, 0.98, 0.98, 1000)
+    time = {"time": {"median": 2.5}}
+    text = page.render(
+        [
+            record("memory-svm", "memory", unit="GiB", job="peak"),
+            *(
+                record(f"t-{exact}", "tightness", measured=share, target=0.99, at_most=False,
+                       details=details | time | {"exact": exact})
+                for exact in (False, True)
+            ),
+        ]
+    )  # fmt: skip
+    assert text.index("## Memory") < text.index("| peak |") < text.index("## Tightness")
+    cells = "0.980 (missed) | 0.250 | 2.5 ×"
+    assert f"| given | SVM | 10 | {cells} | {cells} |" in text
+
+
+def test_records_come_back_as_they_were_and_in_order(tmp_path):
+    records = [record(f"ensembles-{n}", details={"share_exact": 1.0}) for n in (10, 50, 1000)]
+    for one in reversed(records):
+        save(one, tmp_path)
+    assert load(tmp_path) == records
+
+
+def test_a_record_is_written_whole_or_not_at_all(tmp_path):
+    save(record(), tmp_path)
+    before = (tmp_path / "svm-given.json").read_text()
+    with pytest.raises(TypeError):
+        save(record(details={"bad": object()}), tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["svm-given.json"]
+    assert (tmp_path / "svm-given.json").read_text() == before
+    assert json.loads(before)["machine"] == MACHINE
+
+
+def test_committed_records_make_the_committed_page():
+    assert page.PAGE.read_text() == page.render(load())
+
+
+def test_ratios_are_taken_in_turns():
+    calls = []
+    clock = iter(np.cumsum([0, 3, 0, 1, 0, 1, 0, 3])).__next__
+    spread = timing.compare(lambda: calls.append("ours"), lambda: calls.append("theirs"), 2, clock)
+    assert calls == ["ours", "theirs", "ours", "theirs", "theirs", "ours"]
+    assert spread == Spread(3.0, 3.0, 3.0, 2)
+
+
+def test_exponent_of_a_power():
+    sizes = [100, 200, 400]
+    times = np.array([[n**1.5 for n in sizes], [7 * n**1.5 for n in sizes]])
+    assert timing.exponent(sizes, times).median == pytest.approx(1.5)
+
+
+def test_a_check_that_compares_nothing_fails(blobs):
+    X_train, y_train, X_test, _ = blobs
+    certificates = flipcert.KernelSVM().fit(X_train, y_train).certify(X_test)
+    certificates.rounding_sensitive[:] = True
+    with pytest.raises(checks.Mismatch, match="nothing to check"):
+        checks.steady(certificates, 5)
+
+
+def test_a_wrong_radius_is_noticed(blobs):
+    from benchmarks.data import Features
+
+    X_train, y_train, X_test, _ = blobs
+    features = Features(X_train, y_train, X_test, 3, "blobs")
+    certificates = flipcert.KernelSVM().fit(X_train, y_train).certify(X_test)
+    assert checks.check_stand_alone(certificates, features, 15) == "sorted in full: 15 points equal"
+    certificates.radius[2] += 1
+    with pytest.raises(checks.Mismatch, match="certificate of test point 2"):
+        checks.check_stand_alone(certificates, features, 15)
+
+
+@pytest.mark.parametrize("change", [-1000, 1000])
+def test_a_wrong_radius_of_an_ensemble_is_noticed(blobs, change):
+    from benchmarks.data import Features
+
+    X_train, y_train, X_test, _ = blobs
+    features = Features(X_train, y_train, X_test, 3, "blobs")
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=5).fit(X_train, y_train)
+    certificates = model.certify(X_test)
+    assert checks.check_bounds(certificates, model, features, 15).startswith("between the published bounds")
+    certificates.radius[3] += change
+    certificates.radius_upper[3] += change
+    with pytest.raises(checks.Mismatch, match="point 3"):
+        checks.check_bounds(certificates, model, features, 15)
