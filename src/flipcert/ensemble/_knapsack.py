@@ -148,8 +148,8 @@ def leave_costs(votes, costs, first, away):
 @compiled
 def overtake_cost(votes, price, away, counts, first, target, tables):
     """The cost alone of ``overtake``."""
-    fewest = _overtake_by_counting(votes, price, away, counts, first, target, tables)
-    if fewest > _COUNTED:
+    fewest, cheapest_dear = _overtake_by_counting(votes, price, away, counts, first, target, tables)
+    if fewest > cheapest_dear:
         fewest = overtake(votes, price, away, counts, first, target, np.empty(0, np.int64))
     return fewest
 
@@ -183,10 +183,11 @@ def new_tables():
 
 @compiled
 def _overtake_by_counting(votes, price, away, counts, first, target, tables):
-    """``overtake`` for small costs: the cost if it is at most ``_COUNTED``, something larger otherwise.
+    """Cost of ``overtake`` without single costs above ``_COUNTED``, and the cheapest of those.
 
-    Costs are small whole numbers, so they are counted instead of sorted. Of whole turns of equal cost it does not
-    matter which ones are made, so the one that serves best half-made can always be left out, or be among them.
+    If the first is not larger than the second, no cheapest change uses a cost that was left out. Small whole numbers
+    are counted instead of sorted. Of whole turns of equal cost it does not matter which ones are made, so the one that
+    serves best half-made can always be left out, or be among them.
     """
     need = counts[first] - counts[target] + (1 if first < target else 0)
     steps, wholes, halves, savings = tables[0], tables[1], tables[2], tables[3]
@@ -195,10 +196,13 @@ def _overtake_by_counting(votes, price, away, counts, first, target, tables):
         wholes[v] = 0  # whole turns of this cost, and of these:
         halves[v] = BEYOND  # the cheapest half-turn, also of dearer ones
         savings[v] = 0  # what making one of them only half saves at most
+    cheapest_dear = BEYOND
     for i in range(votes.size):
         if votes[i] == target:
             continue
         whole = min(price[i], _COUNTED + 1)
+        if whole > _COUNTED:
+            cheapest_dear = min(cheapest_dear, away[i] if votes[i] == first and away[i] > _COUNTED else price[i])
         if votes[i] != first:
             steps[whole] += 1
         elif whole > _COUNTED:
@@ -231,7 +235,7 @@ def _overtake_by_counting(votes, price, away, counts, first, target, tables):
             value += 1
             used = 0
         if value > _COUNTED or missing == 0:
-            return best
+            return best, cheapest_dear
         saver = max(saver, savings[value])
         for half_made in range(1, -1, -1):
             # one step fewer: a half-turn more, or one of the whole turns, the next included, only half made;
