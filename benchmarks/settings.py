@@ -14,7 +14,7 @@ class Settings:
 
     quick: bool = False
     n_train: int = 50_000
-    n_test: int = 1_000
+    n_test: int = 2_048
     pairs: int = 7
     partitions: tuple[int, ...] = (10, 50, 100, 250, 500, 1000)
     exact: bool = False

@@ -20,7 +20,7 @@ from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 # Larger blocks make the product no faster; smaller ones make it slower, but keep all cores busy where rows are few.
-LARGEST_BLOCK, SMALLEST_BLOCK = 256, 32
+LARGEST_BLOCK, SMALLEST_BLOCK = 512, 32
 _FEW_BLOCKS = 4
 # Part of the memory budget that one block may take.
 _PART = 4
@@ -41,7 +41,7 @@ def block_rows(n_rows: int, bytes_per_row: int) -> int:
     """Rows of a block: a power of two that depends on the job only, never on the number of cores.
 
     >>> block_rows(10_000, 8 * 1_000), block_rows(10_000, 8 * 1_000_000), block_rows(200, 8 * 1_000)
-    (256, 32, 64)
+    (512, 32, 64)
     """
     rows = LARGEST_BLOCK
     while rows > SMALLEST_BLOCK and -(-n_rows // rows) < _FEW_BLOCKS:

@@ -42,8 +42,7 @@ class Factor:
         return cls(
             frobenius=frobenius,
             largest_norm=largest,
-            # Beyond 54 bits below the largest, no product is exact, and it does not matter how far.
-            quantum=quantum(Z, stop=int(np.frexp(largest)[1]) - 54 if largest < np.inf else -2000),
+            quantum=quantum(Z, _hopeless(largest, Z.dtype)),
             shape=(Z.shape[0], Z.shape[1]),
             unit=float(np.finfo(Z.dtype).eps) / 2,
         )
@@ -64,6 +63,11 @@ def product_errors(X: NDArray[Any], factors: list[Factor]) -> NDArray[np.float64
     with np.errstate(over="ignore"):
         whole = norms * largest < np.ldexp(0.5 / unit, lowest)
         return np.where(whole, 0.0, unit * np.sqrt(width) * norms * frobenius)
+
+
+def _hopeless(largest_norm: float, dtype: np.dtype[Any]) -> int:
+    """A lowest bit so far below the largest norm that no product is exact, and it does not matter how far."""
+    return int(np.frexp(largest_norm)[1]) - np.finfo(dtype).nmant - 2 if largest_norm < np.inf else -2000
 
 
 def row_norms(X: NDArray[Any]) -> NDArray[np.float64]:

@@ -34,10 +34,11 @@ SHORT = 64
 # Of rows up to this length that have no negative weights, a few largest ones are picked without a ladder.
 PICKED = 512
 # The largest weight of every strip is noted, so that strips without a rung are never looked at again.
-_STRIP = 32
+_STRIP = 64
 # Histograms look at this many weights at least, and at one of this many at least.
 _SAMPLE = 128
 _SPARSEST = 16
+_RUN = 8
 # Up to this many rungs are sorted by insertion at once.
 _FEW = 24
 # Buckets with more rungs than this are not worth sorting by insertion.
@@ -71,12 +72,14 @@ def score_row(row, labels, offset, scores, ladder):
         total += abs(offset[c])
     if not total < LARGEST_TOTAL:
         return total, np.inf, True
-    largest, lowest = _note_tops(row, ladder.numbers[TOPS])
-    negative = lowest < 0.0
-    if negative and labels.any_fixed:
-        negative = False
+    largest = _note_tops(row, ladder.numbers[TOPS])
+    negative = False
+    if labels.any_fixed:
         for i in range(row.size):
             negative |= labels.movable[i] and row[i] < 0.0
+    else:
+        for i in range(row.size):
+            negative |= row[i] < 0.0
     return total, largest, negative
 
 
@@ -90,17 +93,22 @@ def _sum_of_magnitudes(row):
 
 @compiled_in_any_order
 def _note_tops(row, tops):
-    """Note the largest magnitude of every strip; return the largest of all, and the lowest weight."""
-    largest = lowest = row[0] - row[0]
-    n_strips = (row.size + _STRIP - 1) // _STRIP
-    for strip in range(n_strips):
-        top = row[0] - row[0]
-        for i in range(_STRIP * strip, min(_STRIP * (strip + 1), row.size)):
-            top = max(top, abs(row[i]))
-            lowest = min(lowest, row[i])
+    """Note the largest magnitude of every strip; return the largest of all."""
+    zero = row[0] - row[0]
+    n_full = row.size // _STRIP
+    for strip in range(n_full):
+        top = zero
+        for i in range(_STRIP):
+            top = max(top, abs(row[_STRIP * strip + i]))
         tops[strip] = top
-        largest = max(largest, top)
-    return np.float64(largest), np.float64(lowest)
+    top = zero
+    for i in range(_STRIP * n_full, row.size):
+        top = max(top, abs(row[i]))
+    tops[n_full] = top
+    largest = 0.0
+    for strip in range(n_full + 1):
+        largest = max(largest, tops[strip])
+    return largest
 
 
 @compiled
@@ -161,16 +169,18 @@ def _set_floors(ladder, row, labels, first, reach, largest, n_classes):
     ladder.numbers[DEEPEST, 0] = 0.0
     if not (reach < np.inf and 0.0 < largest < 1e300):
         return
-    stride = max(1, min(row.size // _SAMPLE, _SPARSEST))
-    n_bins = N_BINS if row.size > 4 * _SAMPLE else N_BINS // 4
+    n_bins = N_BINS if row.size > 16 * _SAMPLE else N_BINS // 4
     for b in range(n_bins):
         bins[b] = 0.0
     scale = (n_bins - 1) / (2.0 * largest)
-    for i in range(0, row.size, stride):
-        weight = abs(np.float64(row[i]))
-        if labels.codes[i] == first:
-            weight = 2.0 * weight if row[i] > 0 else 0.0
-        bins[int(weight * scale)] += weight
+    stride = max(1, min(row.size // _SAMPLE, _SPARSEST))
+    # Short runs, far apart: one at a time they would come from as many lines of the cache.
+    for begin in range(0, row.size, _RUN * stride):
+        for i in range(begin, min(begin + _RUN, row.size)):
+            weight = abs(np.float64(row[i]))
+            if labels.codes[i] == first:
+                weight = 2.0 * weight if row[i] > 0 else 0.0
+            bins[int(weight * scale)] += weight
     closed = 0.0
     level = n_bins - 1
     while level > 0 and closed * stride < reach:
@@ -193,7 +203,7 @@ def _fill(ladder, row, labels, n_classes):
     size = 0
     lowest, largest = np.inf, 0.0
     lowest_floor = ladder.numbers[DEEPEST, 0] / 2.0
-    for strip in range((row.size + _STRIP - 1) // _STRIP):
+    for strip in range(row.size // _STRIP + 1):
         if tops[strip] > lowest_floor:
             for i in range(_STRIP * strip, min(_STRIP * (strip + 1), row.size)):
                 weight = abs(np.float64(row[i]))
