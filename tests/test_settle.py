@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import flipcert
+from flipcert.engine import buffers as buffer_module
 from flipcert.engine.buffers import Buffers
 from flipcert.ensemble._outcome import N_COLUMNS, blackbox_rows
 from flipcert.ensemble.votes import change_costs
@@ -79,7 +80,8 @@ def test_black_box_with_voters_that_cannot_turn():
         assert table[0, 1] == min(cost[0], 100)
 
 
-def test_buffers_are_used_again():
+def test_buffers_are_used_again(monkeypatch):
+    monkeypatch.setattr(buffer_module, "_kept", [])
     buffers = Buffers()
     with buffers.borrow((4, 8), np.float64) as first:
         first[:] = 1.0
@@ -88,3 +90,13 @@ def test_buffers_are_used_again():
     with buffers.borrow((4, 4), np.float64) as again:
         assert again.shape == (4, 4)
         assert np.shares_memory(first, again) or np.shares_memory(other, again)
+    buffers.close()
+    with Buffers().borrow((1, 1), np.float64) as kept:
+        assert np.shares_memory(first, kept) or np.shares_memory(other, kept)
+    monkeypatch.setattr(buffer_module, "_kept", [])
+    monkeypatch.setattr(buffer_module, "KEPT", 100)
+    buffers = Buffers()
+    with buffers.borrow((4, 8), np.float64), buffers.borrow((2, 2), np.float64):
+        pass
+    buffers.close()
+    assert [memory.size for memory in buffer_module._kept] == [32]

@@ -212,7 +212,10 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 self._weights(block, weights)
                 return function(block[:n_rows], weights[:n_rows])
 
-        return map_blocks(block, rows, self._bytes_per_row(), self.n_jobs)
+        try:
+            return map_blocks(block, rows, self._bytes_per_row(), self.n_jobs)
+        finally:
+            buffers.close()
 
     def _check_test(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)

@@ -105,6 +105,7 @@ class KernelSVM(KernelClassifier):
                 return float(np.abs(rows[:n_rows], out=rows[:n_rows]).sum(axis=1, dtype=np.float64).max())
 
         row_sum = max(map_blocks(largest, X, self._bytes_per_row(), self.n_jobs))
+        buffers.close()
         if not np.isfinite(row_sum):
             raise ValueError("the kernel of the training set overflowed; rescale the features.")
         return row_sum

@@ -1,11 +1,12 @@
-"""Large arrays that are used again and again during a job.
+"""Large arrays that are used again and again, within a job and from job to job.
 
-A fresh array costs a page fault for every few kilobytes, which for a block of weights takes about as long as a third
-of the product that fills it.
+Fresh memory has to be fetched from the system page by page, which for a block of weights can take as long as the
+product that fills it.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,12 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+# Bytes that are kept for the next job.
+KEPT = 2**28
+
+_lock = threading.Lock()
+_kept: list[NDArray[np.uint8]] = []
+
 
 class Buffers:
-    """Lends arrays of one size or another; as many exist as are in use at the same time."""
+    """Lends arrays to the blocks of a job; as many exist as are in use at the same time."""
 
     def __init__(self) -> None:
-        self._idle: list[NDArray[np.uint8]] = []
+        with _lock:
+            self._idle = _kept[:]
+            _kept.clear()
 
     @contextmanager
     def borrow(self, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
@@ -35,6 +44,16 @@ class Buffers:
         finally:
             self._idle.append(memory)
 
+    def close(self) -> None:
+        """End the job: keep some memory for the next one, give back the rest."""
+        with _lock:
+            free = KEPT - sum(memory.size for memory in _kept)
+            while self._idle:
+                memory = self._idle.pop()
+                if memory.size <= free:
+                    _kept.append(memory)
+                    free -= memory.size
+
     def __reduce__(self) -> tuple[type[Buffers], tuple[()]]:
-        """A copy in another process starts with nothing to lend."""
+        """A copy in another process starts with what is kept there."""
         return Buffers, ()

@@ -51,7 +51,7 @@ class Electorate(ABC):
         self.can_turn = np.array([voter.can_turn for voter in voters])
 
     def release(self) -> None:  # noqa: B027  (most have none to give back)
-        """Give memory back that was kept from block to block; called when a job ends."""
+        """Give up memory that was kept from block to block; called when a job ends."""
 
     @property
     @abstractmethod

@@ -68,8 +68,8 @@ class WhiteBox(Electorate):
         return None if None in products else Product.join([product for product in products if product is not None])
 
     def release(self) -> None:
-        """Give back the memory of the weights."""
-        self._buffers = Buffers()
+        """Give up the memory of the weights."""
+        self._buffers.close()
 
     @property
     def bytes_per_row(self) -> int:
