@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
@@ -44,6 +43,8 @@ def uses_labels(transformer: Any) -> bool:
 
 def _transformers(steps: Any) -> Iterator[Any]:
     """All transformers of a list of (name, transformer, ...) steps, those inside of others included."""
+    from sklearn.compose import ColumnTransformer  # takes a tenth of the whole import
+
     for _, step, *_ in steps:
         if step is None or isinstance(step, str):
             continue

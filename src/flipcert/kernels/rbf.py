@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import rbf_kernel
 
 from flipcert.engine.rounding import Factor, row_norms
 from flipcert.kernels.base import Kernel
@@ -34,6 +33,8 @@ class RBF(Kernel):
 
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of X with Z."""
+        from sklearn.metrics.pairwise import rbf_kernel  # loads much that other kernels do not need
+
         inputs = check_inputs(X)
         other = None if Z is None else check_inputs(Z)
         return np.ascontiguousarray(rbf_kernel(inputs, other, gamma=self._scale(inputs)), inputs.dtype)
