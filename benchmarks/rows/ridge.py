@@ -56,7 +56,7 @@ def relu(settings: Settings) -> Iterator[Record]:
         return model.fit(features.train, features.labels).certify(features.test)
 
     checked = check_in_double(model, features, settings.size(50, 10), relu_weights)
-    reference = _threadings(partial(relu_weights, features.train, features.test), len(features.train))
+    reference = _threadings(partial(relu_weights, features.train, features.test))
     yield Record(
         name="ridge-relu",
         group="relu",
@@ -72,23 +72,30 @@ def relu(settings: Settings) -> Iterator[Record]:
     )
 
 
-def _threadings(work: Callable[[], Any], n_samples: int) -> list[Callable[[], Any]]:
+def _threadings(work: Callable[[], Any]) -> list[Callable[[], Any]]:
     """The work on all cores, and on one.
 
     The threads of a factorisation wait for each other at every step. On a machine with anything else to do, that can
-    take many times as long as one thread alone; as a reference it would flatter whoever is compared with it. On large
-    systems some builds of OpenBLAS crash on several threads, so these run on one only.
+    take many times as long as one thread alone; as a reference it would flatter whoever is compared with it.
     """
 
     def on_one_thread() -> None:
         with threadpool_limits(1, "blas"):
             work()
 
-    return [on_one_thread] if n_samples > 10_000 else [work, on_one_thread]
+    return [work, on_one_thread]
 
 
 def relu_weights(train: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Weights of ridge with the ReLU NTK the plain way: kernel, Cholesky, solves."""
+    """Weights of ridge with the ReLU NTK the plain way: kernel, Cholesky, solves.
+
+    On systems this large, several threads of OpenBLAS crash on some machines, so only small ones use them.
+    """
+    with threadpool_limits(1 if len(train) > 10_000 else None, "blas"):
+        return _relu_weights(train, rows)
+
+
+def _relu_weights(train: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64]:
     system = RELU(train).astype(np.float64, order="F")
     system[np.diag_indices_from(system)] += REG
     factor = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
