@@ -28,8 +28,8 @@ def test_memory_of_the_machine(linux):
 
 
 def test_memory_of_a_control_group(linux):
-    write(linux, OWN_GROUPS="0::/work/job\n")
-    group = linux / "GROUPS" / "work" / "job"
+    write(linux, OWN_GROUPS="0::/user/job\n")
+    group = linux / "GROUPS" / "user" / "job"
     write(group, memory__max="max\n", memory__current="1000\n", memory__stat="anon 700\ninactive_file 300\n")
     assert memory.available_memory() == 8000 * 1024
     write(group, memory__max="5000\n")
