@@ -25,18 +25,15 @@ class Buffers:
     """Lends arrays to the blocks of a job; as many exist as are in use at the same time."""
 
     def __init__(self) -> None:
-        with _lock:
-            self._idle = _kept[:]
-            _kept.clear()
+        self._idle: list[NDArray[np.uint8]] = []
 
     @contextmanager
     def borrow(self, shape: tuple[int, ...], dtype: DTypeLike) -> Iterator[NDArray[Any]]:
         """An array with anything in it, until the ``with`` block ends."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        try:
-            memory = self._idle.pop()
-        except IndexError:
-            memory = np.empty(0, np.uint8)
+        with _lock:
+            source = self._idle or _kept
+            memory = source.pop() if source else np.empty(0, np.uint8)
         if memory.size < size:
             memory = np.empty(size, np.uint8)
         try:
