@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import flipcert
 from flipcert import plots
 from flipcert.evaluation.series import Bins, Curves, Medians, class_spreads
-from tests.results import NASTY, made_up
+from results import made_up
 
 KINDS = {
     "ensemble": made_up(),
@@ -22,7 +22,7 @@ KINDS = {
     "all beyond": made_up(8, 50, beyond=1.0),
     "one point": made_up(1, 30, 2),
     "many classes": made_up(3000, 50_000, 500),
-    "names": made_up(classes=NASTY),
+    "names": made_up(classes=["$x^2$", "a $ b", r"\frac{", "<b>", "", "_"]),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import os
@@ -21,7 +22,7 @@ from flipcert.evaluation.report.pictures import Album, png, thumbnail
 from flipcert.evaluation.report.points import most_attacked
 from flipcert.evaluation.report.words import headline, percent, shorten
 from flipcert.evaluation.result import Attack, Result
-from tests.results import NASTY, made_up, real_result, sweep
+from results import NASTY, made_up, real_result, sweep
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -75,9 +76,7 @@ def test_the_answer_comes_first_and_is_the_metric(one):
     page = Page(report_page([one], title="Handwritten digits"))
     assert said in page.text
     assert {"name": "description", "content": said} in page.named("meta")
-    assert f"{100 * c.correct(y).mean():.1f} % accuracy" in page.text.replace(
-        "accuracy without an attack", "accuracy"
-    ) or (percent(c.correct(y).mean()) in page.text)
+    assert f"accuracy without an attack{percent(c.correct(y).mean())}" in page.text
     assert "Handwritten digits" in page.text
 
 
@@ -109,10 +108,8 @@ def test_the_table_holds_certified_accuracy(one):
 
 def test_bars_add_up(one):
     source = report_page([one])
-    said = re.findall(r'<rect [^>]*data-say="Withstand [^:]*: (\d+) correct predictions?, (\d+) wrong"', source)
     bars = re.findall(r'<rect [^>]*data-say="([^"]*)"', source)
     totals = {bar: re.search(r": (\d+) correct predictions?, (\d+) wrong", bar).groups() for bar in bars}
-    assert said
     assert sum(int(right) for right, _ in totals.values()) == one.certificates.correct(one.labels).sum()
     assert sum(int(wrong) for _, wrong in totals.values()) == (~one.certificates.correct(one.labels)).sum()
 
@@ -175,7 +172,7 @@ def test_the_audit_counts_attacks(one):
     page = Page(report_page([one]))
     top = most_attacked(one.attacks)[0]
     assert "Where to spend an audit" in page.text
-    assert f"{top.index} {top.label} {top.n_attacks} {top.smallest} flip" in page.text
+    assert f"{top.index}{top.label} {top.n_attacks}{top.smallest} flip" in page.text
     assert "Where to spend an audit" not in Page(report_page([replace(one, attacks=())])).text
 
 
@@ -215,9 +212,11 @@ def test_results_without_a_sweep_have_a_table_only(one):
 
 
 def test_one_line_of_a_sweep_names_its_parts(several):
-    assert "votes alone" in re.findall(r'class="label aside[^>]*>([^<]*)<', report_page(several[:3]))[-1:][0] or True
-    page = report_page([made_up(seed=i, n_partitions=n) for i, n in enumerate((1, 10))])
-    assert re.findall(r'class="label aside[^>]*>([^<]*)<', page)[0] in ("proven", "known attacks")
+    def names(results):
+        return re.findall(r'class="label aside[^>]*>([^<]*)<', report_page(results))
+
+    assert names(several) == ["reg 0.1", "reg 1.0"] or names(several) == ["reg 1.0", "reg 0.1"]
+    assert set(names([made_up(seed=i, n_partitions=n) for i, n in enumerate((1, 10))])) >= {"proven", "votes alone"}
 
 
 def test_names_cannot_break_the_page():
@@ -229,7 +228,6 @@ def test_names_cannot_break_the_page():
     assert [name for name, _ in page.tags].count("title") >= 1
     assert "img" not in [name for name, _ in page.tags]
     assert not [value for _, attributes in page.tags for value in attributes if value.startswith("on")]
-    assert "49" not in re.findall(r"class=\"label[^>]*>([^<]*)", source)
     assert "{{ 7 * 7 }}" in page.text
     assert "&amp; &lt;b&gt;" in page.text
     assert NASTY[0] in page.text
@@ -385,9 +383,8 @@ def test_percent(share, said):
 
 
 def test_long_names_keep_both_ends():
-    assert shorten("class number 1234", 12) == "class …1234".replace("class …1234", shorten("class number 1234", 12))
+    assert shorten("class number 1234", 12) == "class … 1234"
     assert len(shorten("x" * 99, 12)) == 12
-    assert shorten("class number 1234", 12).endswith("1234")
     assert shorten("short", 12) == "short"
 
 
@@ -441,8 +438,6 @@ def test_pictures_are_in_the_page(one):
     (row, *_), _ = notable_points(one.certificates, one.labels, preferred=[attack.row for attack in one.attacks])
     name = re.search(rf'aria-label="test row {row}"><use href="#([^"]*)"', source)[1]
     data = re.search(rf'<symbol id="{name}"[^>]*><image [^>]*base64,([^"]*)"', source)[1]
-    import base64
-
     assert np.array_equal(decode(base64.b64decode(html.unescape(data))), one.test_images[row])
 
 

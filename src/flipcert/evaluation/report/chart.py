@@ -116,7 +116,7 @@ class Plot:
     def render(self, description: str, style: str = "") -> Markup:
         """The plot as one picture with a description."""
         stretched = element(
-            "svg", *self._stretched, viewBox=f"0 0 {_GRID} {_GRID}", preserveAspectRatio="none",
+            "svg", *self._stretched, viewBox=f"0 0 {_GRID} {_GRID}", aria_hidden="true", preserveAspectRatio="none",
             width="100%", height="100%",
         )  # fmt: skip
         picture = element("svg", *self._back, stretched, *self._front, role="img", aria_label=description)

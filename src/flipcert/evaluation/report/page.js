@@ -41,6 +41,7 @@ for (const plot of document.querySelectorAll("[data-curves]")) {
 
 for (const mark of document.querySelectorAll("[data-say]")) {
   const readout = mark.closest("figure").querySelector(".readout");
+  if (!readout) continue;
   const say = () => { readout.textContent = mark.dataset.say; };
   mark.addEventListener("pointerenter", say);
   mark.addEventListener("click", say);

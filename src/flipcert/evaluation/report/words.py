@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup, escape
 
 
@@ -50,15 +50,16 @@ def plural(count: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent, never rounded to none or all of it, two digits where it is small."""
+    """A share in percent, never rounded to none or all of it."""
     value = 100 * float(share)
     if value in (0.0, 100.0):
         return f"{value:.0f} %"
     if value > 99.94:
         return "over 99.9 %"
-    if value < 0.095:
-        return f"{np.format_float_positional(value, precision=1, fractional=False, trim='-')} %"
-    return f"{value:.1f} %"
+    # Halves go up, as they do when the page counts by itself.
+    exact = Decimal(value)
+    place = Decimal(1).scaleb(exact.adjusted()) if value < 0.095 else Decimal("0.1")
+    return f"{exact.quantize(place, ROUND_HALF_UP):f} %"
 
 
 def tick(share: float) -> str:
