@@ -341,6 +341,10 @@ def test_bad_results_are_refused(one):
     attack = replace(one.attacks[0], row=80)
     with pytest.raises(ValueError, match=r"results\[0\] has an attack on row 80, but 80 test points"):
         report_page([replace(one, attacks=(attack,))])
+    certified = int(one.certificates.radius.argmax())
+    attack = Attack(certified, np.array([3]), np.array([0]), np.array([1]))
+    with pytest.raises(ValueError, match=rf"attack of 1 flips on row {certified}, which is certified to withstand"):
+        report_page([replace(one, attacks=(attack,))])
     with pytest.raises(ValueError, match=r"uint8 of shape .*; got shape \(8, 8\) of float64"):
         report_page([replace(one, test_images={i: np.ones((8, 8)) for i in range(80)})])
     empty = flipcert.Certificates(

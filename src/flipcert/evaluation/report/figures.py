@@ -28,9 +28,9 @@ class CurveNames:
 
 
 def accuracy_figure(
-    curves: Curves, half: tuple[int, float] | None, n_points: int, n_labels: int, *, labelled: bool
+    curves: Curves, half: tuple[int, float, str] | None, n_points: int, n_labels: int, *, labelled: bool
 ) -> tuple[Markup, Legend]:
-    """Share of test points that withstand each number of flips; ``half`` is where half of them do, if anywhere."""
+    """Share of test points that withstand each number of flips; ``half`` is where half of them do, and its name."""
     flips, last = curves.flips, int(curves.flips[-1])
     names = CurveNames(labelled)
     lines: list[tuple[int, str, str, str, NDArray[np.float64]]] = [(0, "proven", names.proven, "proven", curves.proven)]
@@ -50,11 +50,10 @@ def accuracy_figure(
         plot.line(list(zip(flips.tolist(), shares.tolist(), strict=True)), style, series, steps=steps)
     plot.rule(half[0] if half else 0, "cursor")
     if half:
-        said = f"{half[0]:,} flips: half of the {'correct ' if labelled else ''}predictions withstand them"
-        plot.dot(*half, "proven", said, 0)
+        plot.dot(half[0], half[1], "proven", half[2], 0)
     labels: list[tuple[int, str, float | None]] = [(i, line[3], None) for i, line in enumerate(lines)]
     if half:
-        labels.insert(0, (0, f"half withstand {half[0]:,}", half[1]))
+        labels.insert(0, (0, half[2], half[1]))
     spots = place_labels(flips / last, [line[4] for line in lines], labels)
     for (i, text, _), spot in zip(labels, spots, strict=True):
         if spot is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 # The plot on a wide screen and on a phone, in pixels; a label must fit both.
 _SIZES = ((680, 250), (290, 210))
 _Box = tuple[float, float, float, float]  # left, top, right, bottom in pixels
+_APART = 0.03  # of the height: lines closer than this look like one
 _LETTER, _HEIGHT, _GAP, _MARGIN = 7.6, 14.0, 8, 3
 
 
@@ -45,7 +46,7 @@ def place_labels(
     taken: list[list[_Box]] = [[] for _ in _SIZES]
     spots: list[Spot | None] = []
     for curve, text, height in labels:
-        hidden = height is None and any(np.max(np.abs(lines[curve] - other)) <= 0.03 for other in lines[:curve])
+        hidden = height is None and any(np.max(np.abs(lines[curve] - other)) <= _APART for other in lines[:curve])
         candidates = [] if hidden else _candidates(x, lines[curve], height)
         rooms = [
             [_fits(s, text, x, lines, curve, *room) for room in zip(_SIZES, taken, strict=True)] for s in candidates
@@ -63,10 +64,11 @@ def place_labels(
 def _candidates(x: NDArray[np.float64], y: NDArray[np.float64], height: float | None) -> list[Spot]:
     """Above to the right of the curve, or below to the left of it, from its middle outwards."""
     heights = [share * y[0] for share in (0.6, 0.5, 0.7, 0.4, 0.8, 0.3, 0.2, 0.9, 0.12)] if height is None else [height]
-    rows = [min(int(np.searchsorted(-y, -h)), len(x) - 1) for h in heights]
+    rows = [min(int(np.searchsorted(-y, -h, side="right")), len(x) - 1) for h in heights]
     # The outer corner of a step is above the next point.
-    right = [Spot(float(x[i]), float(y[max(i - 1, 0)]), _GAP, -_GAP, "start") for i in rows]
-    left = [Spot(float(x[i]), float(y[i]), -_GAP, _GAP + 8, "end") for i in rows]
+    corners = [(float(x[i]), float(y[max(i - 1, 0)])) for i in rows]
+    right = [Spot(*corner, _GAP, -_GAP, "start") for corner in corners]
+    left = [Spot(*corner, -_GAP, _GAP + 8, "end") for corner in corners]
     return right + left
 
 
@@ -85,14 +87,16 @@ def _fits(
         return False
     if any(left < r and right > le and top < b and bottom > t for le, t, r, b in taken):
         return False
+    across = np.linspace(left, right, 5) / width
     for y in lines:
         # A falling line meets a box if it is not wholly above or wholly below it over the width of the box.
         start = y[max(int(np.searchsorted(x, (left - _MARGIN) / width, side="right")) - 1, 0)]
         stop = np.interp((right + _MARGIN) / width, x, y)
         below, above = (1 - start) * height >= bottom + _MARGIN, (1 - stop) * height <= top - _MARGIN
-        # No other line may lie between a curve and its name.
-        higher = np.interp(spot.x, x, y) - np.interp(spot.x, x, lines[curve])
-        if not (below or above) or (higher > 0 and not above) or (higher < 0 and not below):
+        # No line that can be told apart may lie between a curve and its name.
+        apart = np.interp(across, x, y) - np.interp(across, x, lines[curve])
+        between = below and apart.max() > _APART if spot.dx > 0 else above and apart.min() < -_APART
+        if not (below or above) or between:
             return False
     return True
 

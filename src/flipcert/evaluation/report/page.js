@@ -66,6 +66,9 @@ if (tabs.length) {
       tab.tabIndex = tab === chosen ? 0 : -1;
       panels[i].hidden = tab !== chosen;
     });
+    // Many tabs scroll in their list.
+    const list = chosen.parentElement;
+    list.scrollTop = chosen.offsetTop - (list.clientHeight - chosen.offsetHeight) / 2;
   }
   const linked = () => tabs[panels.findIndex((panel) => `#${panel.id}` === location.hash)];
 
@@ -87,6 +90,6 @@ if (tabs.length) {
     choose(tab);
     tab.scrollIntoView();
   });
-  document.querySelector("[role=tablist]").hidden = false;
+  tabs[0].parentElement.hidden = false;
   choose(linked() || tabs.find((tab) => tab.getAttribute("aria-selected") === "true") || tabs[0]);
 }

@@ -100,6 +100,11 @@ def _check(result: Result, i: int) -> None:
     for attack in result.attacks:
         if not 0 <= attack.row < len(certificates):
             raise ValueError(f"results[{i}] has an attack on row {attack.row}, but {len(certificates)} test points.")
+        if attack.indices.size <= certificates.radius[attack.row]:
+            raise ValueError(
+                f"results[{i}] has an attack of {attack.indices.size} flips on row {attack.row}, which is certified to "
+                f"withstand {certificates.radius[attack.row]}: they are not of the same model."
+            )
 
 
 def _best(summaries: Sequence[Summary]) -> Summary:

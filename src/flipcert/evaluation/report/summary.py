@@ -59,12 +59,13 @@ class Summary:
         return Bins.of(self.result.certificates, self.counts)
 
     @cached_property
-    def half(self) -> tuple[int, float] | None:
-        """Where half of the points are proven to withstand the flips, and their share; None if off the curve."""
+    def half(self) -> tuple[int, float, str] | None:
+        """Flips that half of the points withstand, the share of these points, a name; None if off the curve."""
         flips = self.medians.proven
         if not 0 < flips <= self.curves.flips[-1] or not self.counts.any():
             return None
-        return flips, self.share(self.result.certificates.radius, flips)
+        name = f"half withstand {flips:,}" if self.counts.sum() > 1 else f"withstands {flips:,}"
+        return flips, self.share(self.result.certificates.radius, flips), name
 
     def share(self, radii: NDArray[np.int64], flips: int) -> float:
         """Share of points that count and withstand so many flips."""
