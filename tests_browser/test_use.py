@@ -114,7 +114,7 @@ def test_marks_and_bars_are_read_out(visit):
         assert bars.count() > 3
         for bar in bars.all()[:4]:
             bar.hover()
-            assert figure.locator(".readout").inner_text() == bar.get_attribute("data-say")
+            assert figure.locator(".readout").inner_text() == bar.locator("title").text_content()
 
 
 @pytest.mark.parametrize("name", ["digits", "sweep"])

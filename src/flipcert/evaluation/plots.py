@@ -121,6 +121,7 @@ def plot_median_robustness(
     axes.set_xticks(shown, [str(n) for n in shown])
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
+    axes.yaxis.get_major_locator().set_params(integer=True)
     kind = "correct predictions" if y is not None else "predictions"
     axes.set(xlabel="number of partitions", ylabel="flipped labels", title=f"Flips that half of the {kind} withstand")
     axes.legend(frameon=False)

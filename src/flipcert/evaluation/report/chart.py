@@ -16,7 +16,7 @@ def element(name: str, /, *content: str, **attributes: object) -> Markup:
     given = [(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None]
     inside = Markup("").join(escape(part) for part in content)
     opening = "".join(f' {key}="{escape(str(value))}"' for key, value in given)
-    return Markup(f"<{name}{opening}>{inside}</{name}>")
+    return Markup(f"<{name}{opening}>{inside}</{name}>" if content or name == "div" else f"<{name}{opening}/>")
 
 
 def linear(highest: float) -> Scale:
@@ -90,7 +90,7 @@ class Plot:
         box = {"x": _percent(x), "y": _percent(y)}
         box |= {"width": _percent(self.x(right) - x), "height": _percent(1 - self.y(low) - y)}
         title = element("title", said)
-        self._back.append(element("rect", title, **box, class_=style, data_say=said, data_series=series))
+        self._back.append(element("rect", title, **box, class_=style, data_series=series))
 
     def dot(self, x: float, y: float, style: str, said: str, series: int, shape: str = "●") -> None:
         """A mark at a point, with what to say about it."""
@@ -99,7 +99,7 @@ class Plot:
         # A finger is wider than a mark.
         target = element("circle", cx=across, cy=down, r="13", class_="target")
         title = element("title", said)
-        self._front.append(element("g", title, target, mark, class_=f"mark {style}", data_say=said, data_series=series))
+        self._front.append(element("g", title, target, mark, class_=f"mark {style}", data_series=series))
 
     def text(
         self, x: float, y: float, content: str, style: str = "", series: int | None = None, dx: int = 0, dy: int = 0

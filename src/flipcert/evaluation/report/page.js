@@ -39,10 +39,12 @@ for (const plot of document.querySelectorAll("[data-curves]")) {
   slider.closest("label").hidden = false;
 }
 
-for (const mark of document.querySelectorAll("[data-say]")) {
+// What a tooltip says of a mark is also written below the plot, for fingers and for those who do not wait.
+for (const title of document.querySelectorAll(".plot title")) {
+  const mark = title.parentElement;
   const readout = mark.closest("figure").querySelector(".readout");
   if (!readout) continue;
-  const say = () => { readout.textContent = mark.dataset.say; };
+  const say = () => { readout.textContent = title.textContent; };
   mark.addEventListener("pointerenter", say);
   mark.addEventListener("click", say);
 }

@@ -17,13 +17,14 @@ from markupsafe import Markup
 import flipcert
 from flipcert.engine.files import whole_file
 from flipcert.evaluation.report.figures import sweep_figure
-from flipcert.evaluation.report.panel import panel
+from flipcert.evaluation.report.panel import panel, row
 from flipcert.evaluation.report.pictures import Album
 from flipcert.evaluation.report.promises import promises
 from flipcert.evaluation.report.summary import Summary
 from flipcert.evaluation.report.words import percent, plural, shorten, unbroken
 from flipcert.evaluation.result import Result
 
+_MOST_DETAILED = 48
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -68,20 +69,25 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
     detail = next(points for most, points in ((4, 5), (12, 4), (30, 3), (len(results), 2)) if len(results) <= most)
     summaries = [Summary(result, i, detail) for i, result in enumerate(results)]
     best = _best(summaries)
+    # Should there be no room for all, the most robust have their details, and their pictures.
+    ranked = sorted(summaries, key=lambda s: (s is not best, -s.medians.proven))
     album = Album()
-    panels = [panel(s, album, best=s is best) for s in summaries]
+    details = {s.number: panel(s, album) for s in ranked[:_MOST_DETAILED]}
+    rows = [row(s, best=s is best, detailed=s.number in details) for s in summaries]
+    panels = [told | details[told["number"]] for told in rows if told["detailed"]]
     context = {
         "title": title or "Flipped labels: what the predictions withstand",
         "headline": best.headline,
         "lead": _lead(best, len(results)),
         "figures": _figures(best),
+        "rows": rows,
         "panels": panels,
         "any_accuracy": any(s.labelled for s in summaries),
         "any_votes": any(s.medians.votes is not None for s in summaries),
         "any_seconds": any(result.seconds is not None for result in results),
         **_sweep(summaries),
         "promises": promises(summaries),
-        **_settings(results),
+        **_settings(results, album),
         "pictures": album.definitions,
         "version": flipcert.__version__,
     }
@@ -203,7 +209,7 @@ def _varied(results: Sequence[Result]) -> list[str]:
     return [key for key in keys if len({str(row.get(key, "")) for row in rows}) > 1]
 
 
-def _settings(results: Sequence[Result]) -> dict[str, Any]:
+def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
     """Settings that all results share, versions, and a table of the settings that differ."""
     rows = [
         {
@@ -220,6 +226,8 @@ def _settings(results: Sequence[Result]) -> dict[str, Any]:
     shared = [key for key in keys if len({str(row.get(key, "")) for row in rows}) == 1]
     differing = [key for key in keys if key not in shared]
     table = [(key, str(rows[0][key])) for key in shared]
+    if album.left_out:
+        table.append(("pictures", f"{album.left_out:,} left out to keep the page small"))
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
     table.append(
         ("page made with", f"flipcert {flipcert.__version__}, Python {platform.python_version()}, {libraries}")
@@ -235,11 +243,11 @@ def _settings(results: Sequence[Result]) -> dict[str, Any]:
 @cache
 def _template() -> jinja2.Template:
     here = files("flipcert.evaluation.report")
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["short"] = shorten
     environment.filters["unbroken"] = unbroken
     environment.globals["css"] = Markup((here / "page.css").read_text(encoding="utf-8"))
     environment.globals["script"] = Markup((here / "page.js").read_text(encoding="utf-8"))
-    return environment.from_string((here / "page.html").read_text(encoding="utf-8"))
+    # Indentation is for those who read the template.
+    lines = (here / "page.html").read_text(encoding="utf-8").splitlines()
+    return environment.from_string("\n".join(line.lstrip() for line in lines))

@@ -14,22 +14,16 @@ from flipcert.evaluation.report.summary import Summary
 from flipcert.evaluation.report.words import percent, plural
 from flipcert.evaluation.series import ClassSpread
 
-_MOST_CLASSES = 20
 
-
-def panel(summary: Summary, album: Album, *, best: bool) -> dict[str, Any]:
-    """Collect figures, tables and sentences about one result."""
+def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
+    """What the table of all results says of one."""
     s, result, c = summary, summary.result, summary.result.certificates
-    curve, curve_legend = accuracy_figure(s.curves, s.half, len(c), c.n_labels, labelled=s.labelled)
-    bars, bar_legend = histogram(s.bins, labelled=s.labelled)
-    fragile, robust = s.notable
     return {
         "number": s.number,
         "best": best,
+        "detailed": detailed,
         "name": result.name or f"result {s.number + 1}",
         "n_partitions": result.n_partitions,
-        "labelled": s.labelled,
-        "headline": s.headline,
         "accuracy": "" if s.accuracy is None else percent(s.accuracy),
         "medians": {
             "proven": _radius(s.medians.proven, c.n_labels),
@@ -38,6 +32,18 @@ def panel(summary: Summary, album: Album, *, best: bool) -> dict[str, Any]:
         },
         "exact": percent(c.exact.mean()),
         "seconds": "" if result.seconds is None else f"{result.seconds:,.1f}",
+    }
+
+
+def panel(summary: Summary, album: Album) -> dict[str, Any]:
+    """Figures, tables and sentences about one result."""
+    s, c = summary, summary.result.certificates
+    curve, curve_legend = accuracy_figure(s.curves, s.half, len(c), c.n_labels, labelled=s.labelled)
+    bars, bar_legend = histogram(s.bins, labelled=s.labelled)
+    fragile, robust = s.notable
+    return {
+        "labelled": s.labelled,
+        "headline": s.headline,
         "curve": curve,
         "curve_legend": curve_legend,
         "curve_note": _curve_note(s),
@@ -111,8 +117,8 @@ def _classes(s: Summary) -> dict[str, Any]:
         return {"classes": []}
     n_labels = s.result.certificates.n_labels
     ranked = sorted(present, key=lambda spread: spread.quantiles[2] if spread.quantiles else 0)
-    half = _MOST_CLASSES // 2
-    hidden = len(ranked) - _MOST_CLASSES
+    half = 2 * s.detail
+    hidden = len(ranked) - 2 * half
     shown: Sequence[ClassSpread] = ranked if hidden <= 0 else ranked[:half] + ranked[-half:]
     highest = max([q for spread in shown for q in spread.quantiles or () if q < n_labels], default=1) or 1
     rows: list[dict[str, Any]] = [
