@@ -306,11 +306,11 @@ def test_promises_count():
 def test_a_large_sweep_stays_small():
     class Photos(dict):
         def get(self, row, default=None):
-            return np.random.default_rng(row).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+            return np.random.default_rng(row).integers(0, 255, (48, 48, 3), dtype=np.uint8)
 
     photos = Photos()
     results = [
-        made_up(10_000, 50_000, 1000, seed=i % 3, name=f"svm {i}", n_partitions=10 * (i % 8) + 1,
+        made_up(10_000, 50_000, 1000, seed=i % 12, name=f"svm {i}", n_partitions=10 * (i % 8) + 1,
                 settings={"reg": i // 8}, test_images=photos, train_images=photos)
         for i in range(48)
     ]  # fmt: skip
