@@ -303,6 +303,19 @@ def test_promises_count():
     assert "No certificate here is so close" in page
 
 
+def test_a_curve_is_called_exact_only_if_every_point_is():
+    result = made_up(20_000, 50_000, exact=1.0)
+    assert "so the curve is exact" in Page(report_page([result])).text
+    # One open point, too far out to be seen in the plot.
+    upper = result.certificates.radius_upper.copy()
+    right = result.certificates.correct(result.labels)
+    upper[np.argmax(np.where(right, upper, -1))] += 1
+    certificates = replace(result.certificates, radius_upper=upper)
+    page = Page(report_page([replace(result, certificates=certificates, attacks=())])).text
+    assert "so the curve is exact" not in page
+    assert "over 99.9 %" in page
+
+
 def test_a_large_sweep_stays_small():
     class Photos(dict):
         def get(self, row, default=None):

@@ -77,7 +77,7 @@ def _curve_note(s: Summary) -> str:
     note = f"How many {kept} whichever labels an attacker flips."
     if s.curves.attacked is None:
         return note + " No attack is known, so how much more holds in truth is open."
-    if np.array_equal(s.curves.attacked, s.curves.proven):
+    if s.result.certificates.exact[s.counts].all():
         return note + " Known attacks break all others, so the curve is exact: the two lines coincide."
     return note + " Known attacks show how far the truth can lie above; the shaded gap is open."
 

@@ -17,7 +17,7 @@ _SIDE = 48
 class Album:
     """Pictures of a page; what is shown again refers to the first, and there is a limit to their size in bytes."""
 
-    def __init__(self, budget: int = 400_000) -> None:
+    def __init__(self, budget: int = 300_000) -> None:
         self._budget = budget
         self._names: dict[bytes, str] = {}
         self.definitions: list[Markup] = []
