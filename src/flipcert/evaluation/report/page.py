@@ -78,7 +78,7 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
     context = {
         "title": title or "Flipped labels: what the predictions withstand",
         "headline": best.headline,
-        "lead": _lead(best, len(results)),
+        "lead": _lead(best, summaries),
         "figures": _figures(best),
         "rows": rows,
         "panels": panels,
@@ -119,7 +119,7 @@ def _best(summaries: Sequence[Summary]) -> Summary:
     return max(candidates, key=lambda s: (s.medians.proven, s.accuracy or 0.0))
 
 
-def _lead(best: Summary, n_results: int) -> list[str]:
+def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
     proven, attacked = best.medians.proven, best.medians.attacked
     n_labels = best.result.certificates.n_labels
     sentences = []
@@ -128,9 +128,11 @@ def _lead(best: Summary, n_results: int) -> list[str]:
         if attacked is not None and 0 < proven == attacked < n_labels and best.counts.sum() > 1:
             told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
         sentences.append(told)
-    if n_results > 1:
+    if len(summaries) > 1:
+        equals = sum(s.medians.proven == proven for s in summaries)
+        rank = "the most robust" if equals == 1 else f"one of the {equals:,} most robust"
         name = best.result.name or f"result {best.number + 1}"
-        sentences.append(f"This is {name}, the most robust of the {n_results:,} results on this page.")
+        sentences.append(f"This is {name}, {rank} of the {len(summaries):,} results on this page.")
     if not best.labelled:
         sentences.append(
             "The true labels of the test points are not known: the page tells what stays the same, not what is right."
