@@ -1,9 +1,10 @@
-# Every target sets up what it needs: a .venv in this folder, nothing outside of it.
+# Every target sets up what it needs: a .venv in this folder, nothing outside of it. The one exception: test-browser, run
+# as root where there is no Chromium, installs the distribution's.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint pytest bench clean
+.PHONY: demo test test-browser lint pytest bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m flipcert.demo
@@ -18,6 +19,16 @@ lint: $(VENV)/.tools
 # Compiled code is checked for indices out of bounds here, and cached apart from the unchecked one.
 pytest: $(VENV)/.tools
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto
+
+# The report in a real browser. Screenshots for people go to tests_browser/screenshots.
+test-browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/$(VENV)/browsers
+test-browser: $(VENV)/.browser
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest tests_browser
+
+$(VENV)/.browser: $(VENV)/.tools tests_browser/install
+	$(BIN)/python -m pip install --quiet --group browser
+	tests_browser/install $(BIN)/python
+	touch $@
 
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
 bench: $(VENV)/.installed

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import flipcert
-from flipcert import kernels
+from flipcert import kernels, plots
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-PUBLIC = {name: getattr(flipcert, name) for name in flipcert.__all__ if name != "kernels"}
+PUBLIC = {name: getattr(flipcert, name) for name in flipcert.__all__ if not inspect.ismodule(getattr(flipcert, name))}
 PUBLIC |= {f"kernels.{name}": getattr(kernels, name) for name in kernels.__all__}
+PUBLIC |= {f"plots.{name}": getattr(plots, name) for name in plots.__all__}
 
 
 def test_readme_shows_the_example_and_its_real_output(capsys):

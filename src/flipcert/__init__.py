@@ -1,6 +1,6 @@
 """How many training labels would an attacker have to flip to change this prediction? With a proof."""
 
-from flipcert import kernels
+from flipcert import kernels, plots
 from flipcert.certificates import Certificates
 from flipcert.certify import certify
 from flipcert.classifiers import KernelRidge, KernelSVM, WeightedNeighbors
@@ -28,4 +28,5 @@ __all__ = [
     "flip_costs",
     "kernels",
     "median_certified_robustness",
+    "plots",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from dataclasses import dataclass, fields
 from typing import Any, cast
@@ -12,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.engine.files import whole_file
 from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 
 _FORMAT = "flipcert-certificates-1"
@@ -59,6 +59,28 @@ class Certificates:
         """Where the certified radius is the true one: one more flip is known to suffice, or no flips ever do."""
         return self.radius == self.radius_upper
 
+    def correct(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each prediction is right.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,)
+            True labels.
+
+        Returns
+        -------
+        ndarray of bool
+        """
+        labels = np.asarray(y)
+        if labels.shape != self.prediction.shape:
+            raise ValueError(f"y has shape {labels.shape}, but there are {len(self)} certificates.")
+        if (labels.dtype.kind in "US") != (self.prediction.dtype.kind in "US") and object not in (
+            labels.dtype,
+            self.prediction.dtype,
+        ):
+            raise ValueError(f"y holds {labels.dtype} labels, but predictions are {self.prediction.dtype}.")
+        return np.asarray(self.prediction == labels)
+
     def certified_accuracy(self, y: ArrayLike, flips: ArrayLike) -> Any:
         """Share of points that are predicted right and stay so under each number of flips.
 
@@ -73,7 +95,7 @@ class Certificates:
         -------
         float or ndarray of float
         """
-        return certified_accuracy(self._correct(y), self.radius, flips)
+        return certified_accuracy(self.correct(y), self.radius, flips)
 
     def median_certified_robustness(self, y: ArrayLike, over: str = "correct") -> int:
         """Largest number of flips that half of the points withstand.
@@ -89,7 +111,7 @@ class Certificates:
         -------
         int
         """
-        return median_certified_robustness(self._correct(y), self.radius, over=over)
+        return median_certified_robustness(self.correct(y), self.radius, over=over)
 
     def to_frame(self) -> Any:
         """Return a pandas data frame, one row a test point."""
@@ -117,18 +139,25 @@ class Certificates:
         arrays["target_missing"] = np.ma.getmaskarray(self.target)
         header = {"format": _FORMAT, "n_labels": self.n_labels}
         arrays["header"] = np.array(json.dumps(header))
-        path = os.path.abspath(os.fspath(path))
-        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, **cast(dict[str, Any], arrays))
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with whole_file(path) as file:
+            np.savez_compressed(file, **cast(dict[str, Any], arrays))
+
+    def report(self, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
+        """Write a report for people: one HTML page that works offline. The file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced.
+        y : array-like of shape (n_test,), default=None
+            True labels. Without them the page tells what stays the same, not what is right.
+        """
+        from flipcert.evaluation.report import write_report
+        from flipcert.evaluation.result import Result
+
+        if y is not None:
+            self.correct(y)
+        write_report([Result(name="", certificates=self, labels=None if y is None else np.asarray(y))], path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificates:
@@ -158,17 +187,6 @@ class Certificates:
     def _columns(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "n_labels"}
 
-    def _correct(self, y: ArrayLike) -> NDArray[np.bool_]:
-        labels = np.asarray(y)
-        if labels.shape != self.prediction.shape:
-            raise ValueError(f"y has shape {labels.shape}, but there are {len(self)} certificates.")
-        if (labels.dtype.kind in "US") != (self.prediction.dtype.kind in "US") and object not in (
-            labels.dtype,
-            self.prediction.dtype,
-        ):
-            raise ValueError(f"y holds {labels.dtype} labels, but predictions are {self.prediction.dtype}.")
-        return np.asarray(self.prediction == labels)
-
 
 def _storable(values: Any, name: str) -> NDArray[Any]:
     """Plain array that needs no pickle: labels held as Python objects become strings."""
@@ -180,9 +198,3 @@ def _storable(values: Any, name: str) -> NDArray[Any]:
     raise ValueError(
         f"{name} holds labels of type {type(array[0]).__name__}; only numbers, booleans and strings can be saved."
     )
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import flipcert
-from flipcert.evaluation.plots import plot_certified_accuracy
+from flipcert.plots import plot_certified_accuracy
 
 FLIPS = (1, 5, 10, 25, 50)
 

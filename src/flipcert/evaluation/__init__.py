@@ -1,1 +1,1 @@
-"""What certificates add up to: metrics and plots."""
+"""What certificates add up to: metrics, plots and a report."""

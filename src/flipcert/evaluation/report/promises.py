@@ -1,0 +1,107 @@
+"""What a certificate promises, and what it does not, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flipcert.evaluation.report.summary import Summary
+from flipcert.evaluation.report.words import percent, plural
+
+
+def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Terms and explanations, with the numbers of all results where they matter."""
+    results = [s.result for s in summaries]
+    told = [
+        (
+            "What is proven",
+            "A prediction that withstands r flips stays the same whichever r or fewer training labels are changed, to "
+            "whichever classes. It is a mathematical proof about the model as it is, not an estimate from trials.",
+        ),
+        (
+            "One point at a time",
+            "Every test point is taken by itself: the attacker may aim all flips at it alone. One set of flips need "
+            "not break all of the points that fall at that number, so an attack on many points at once takes at least "
+            "as many flips, and usually more.",
+        ),
+        _tightness(summaries),
+    ]
+    if any(r.certificates.blackbox_radius is not None for r in results):
+        told.append(
+            (
+                "Votes alone",
+                "What follows from the votes of the ensemble if every flip could change one vote (black-box). The "
+                "proof shown here also uses how many flips each vote withstands (white-box).",
+            )
+        )
+    told += [
+        (
+            "Labels only",
+            "Attackers may change labels, and nothing else. Features, and which rows there are, are trusted; so is "
+            "everything made from features alone. Poisoned inputs, added or removed rows are not covered.",
+        ),
+        (
+            "Nothing tuned on these labels",
+            "Hyper-parameters, preprocessing and features must not have been chosen with the help of labels that an "
+            "attacker may flip, or the certificate is void: other labels could have led to another model."
+            + (
+                " That also holds for a choice among the results on this page: each certificate is for its own "
+                "setting, as given."
+                if len(summaries) > 1
+                else ""
+            ),
+        ),
+        _rounding(summaries),
+    ]
+    if any("ntk" in f"{r.model} {dict(r.settings)}".lower() for r in results):
+        told.append(
+            (
+                "Wide networks",
+                "With a neural tangent kernel the certificate is for the kernel machine. It carries over to a network "
+                "as far as the network is wide enough to behave like it.",
+            )
+        )
+    if not all(s.labelled for s in summaries):
+        told.append(
+            (
+                "No true labels",
+                "Where the true labels of the test points are not known, the page tells which predictions stay the "
+                "same, not which are right.",
+            )
+        )
+    return told
+
+
+def _tightness(summaries: Sequence[Summary]) -> tuple[str, str]:
+    total = sum(len(s.result.certificates) for s in summaries)
+    exact = sum(int(s.result.certificates.exact.sum()) for s in summaries)
+    meaning = "an attack with one flip more is known, or no flips ever change the prediction"
+    if exact == total:
+        every = "The radius is" if total == 1 else f"All {total:,} radii are"
+        return "Exact", f"{every} exact: {meaning}."
+    if exact == 0:
+        return (
+            "A lower bound",
+            "The radii are proven from below; how many flips would really be needed is not known to the flip. "
+            "An attack may need more.",
+        )
+    return (
+        "Exact or a bound",
+        f"{exact:,} of {total:,} radii ({percent(exact / total)}) are exact: {meaning}. The others are proven from "
+        "below; the true number lies between the radius and the smallest attack known.",
+    )
+
+
+def _rounding(summaries: Sequence[Summary]) -> tuple[str, str]:
+    total = sum(len(s.result.certificates) for s in summaries)
+    sensitive = sum(int(np.sum(s.result.certificates.rounding_sensitive)) for s in summaries)
+    text = "Scores are compared exactly, for the weights as they were computed. "
+    if sensitive == 0:
+        return "Rounding", text + "No certificate here is so close that other rounding of the weights could change it."
+    verb = "is" if sensitive == 1 else "are"
+    return (
+        "Rounding",
+        text + f"{sensitive:,} of {plural(total, 'certificate')} {verb} so close that weights rounded otherwise "
+        "(another batch, another machine) might give another number.",
+    )

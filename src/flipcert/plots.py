@@ -1,0 +1,10 @@
+"""Plots of certificates as matplotlib figures. Needs matplotlib (``pip install "flipcert[plot]"``)."""
+
+from flipcert.evaluation.plots import (
+    plot_certified_accuracy,
+    plot_median_robustness,
+    plot_radii,
+    plot_radius_by_class,
+)
+
+__all__ = ["plot_certified_accuracy", "plot_median_robustness", "plot_radii", "plot_radius_by_class"]
