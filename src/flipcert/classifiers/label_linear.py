@@ -14,14 +14,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.certificates import Certificates
 from flipcert.classifiers.product import Product
 from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.engine.blocks import join, map_blocks, one_blas_thread
+from flipcert.engine.blocks import map_blocks, one_blas_thread
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY
+from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.flips._reach import BEST, LOWER, UPPER
 from flipcert.flips.attack import change_prediction
-from flipcert.flips.costs import Radii, close_gaps, cost_block, radius_block, score_block
+from flipcert.flips.costs import close_gaps, cost_block, radius_block, score_block
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
+from flipcert.outcome import Outcome
 from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
 
@@ -159,24 +161,21 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Certificates
         """
 
-        def certified(rows: NDArray[Any], weights: NDArray[Any]) -> tuple[Radii, NDArray[np.float64]]:
+        def certified(rows: NDArray[Any], weights: NDArray[Any]) -> Outcome:
             radii = radius_block(weights, self._labels, self._no_offset(weights))
-            return radii, SAFETY * self._rounding(rows, weights)
+            tolerance = SAFETY * self._rounding(rows, weights)
+            return Outcome(
+                prediction=radii.prediction,
+                radius=radii.cost - 1,
+                radius_upper=radii.cost - 1,
+                blackbox_radius=None,
+                runner_up=radii.runner_up,
+                target=radii.target,
+                rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
+            )
 
-        parts = self._map_weights(X, certified)
-        radii = join([radii for radii, _ in parts])
-        tolerance = np.concatenate([tolerance for _, tolerance in parts])
-        radius = radii.cost - 1
-        return Certificates(
-            prediction=self.classes_[radii.prediction],
-            radius=radius,
-            radius_upper=radius.copy(),
-            blackbox_radius=None,
-            runner_up=self.classes_[radii.runner_up],
-            target=np.ma.masked_array(self.classes_[np.maximum(radii.target, 0)], mask=radii.target < 0),
-            rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
-            n_labels=self._labels.n_labels,
-        )
+        parts = self._map_weights(X, certified, watcher=current_watcher())
+        return Outcome.join(parts).certificates(self.classes_, self._labels.n_labels)
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Smallest set of label flips that changes each prediction.
@@ -199,10 +198,46 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             offset = self._no_offset(weights)
             return [change_prediction(w, self._labels, b) for w, b in zip(weights, offset, strict=True)]
 
-        parts = self._map_weights(X, witnesses)
+        parts = self._map_weights(X, witnesses, watcher=current_watcher().progress("attacks"))
         return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
 
-    def _map_weights(self, X: ArrayLike, function: Callable[[NDArray[Any], NDArray[Any]], Any]) -> list[Any]:
+    def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
+        """Class scores of one point while the flips of a witness are made, one after the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (1, n_features)
+            The point.
+        witness : Witness
+            Flips to make.
+
+        Returns
+        -------
+        ndarray of shape (n_flips + 1, n_classes)
+            Scores before the first flip and after each.
+        """
+
+        def scores_and_weights(_: Any, weights: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            scores, _ = score_block(weights, self._labels, self._no_offset(weights))
+            moved = weights[:, witness.indices].astype(np.float64)
+            # Both in the unit that users see, which is a factor.
+            return self._shown_scores(scores, weights)[0], self._shown_scores(moved, weights)[0]
+
+        ((scores, moved),) = self._map_weights(X, scores_and_weights)
+        codes = np.searchsorted(self.classes_, witness.labels)
+        path = np.zeros((len(witness) + 1, self.classes_.size))
+        path[0] = scores
+        steps = np.arange(1, len(witness) + 1)
+        path[steps, codes] += moved
+        path[steps, self._labels.codes[witness.indices]] -= moved
+        return path.cumsum(axis=0)
+
+    def _map_weights(
+        self,
+        X: ArrayLike,
+        function: Callable[[NDArray[Any], NDArray[Any]], Any],
+        watcher: Watcher | None = None,
+    ) -> list[Any]:
         """Call ``function`` on each block of rows and its weights: the one way that weights are formed."""
         rows = self._check_test(X)
         buffers = Buffers()
@@ -213,7 +248,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 return function(block[:n_rows], weights[:n_rows])
 
         try:
-            return map_blocks(block, rows, self._bytes_per_row(), self.n_jobs)
+            return map_blocks(block, rows, self._bytes_per_row(), self.n_jobs, watcher)
         finally:
             buffers.close()
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
+
+from flipcert.engine.watch import Watcher
 
 # Larger blocks make the product no faster; smaller ones make it slower, but keep all cores busy where rows are few.
 LARGEST_BLOCK, SMALLEST_BLOCK = 512, 32
@@ -52,20 +55,39 @@ def block_rows(n_rows: int, bytes_per_row: int) -> int:
 
 
 def map_blocks(
-    function: Callable[[NDArray[Any], int], Result], X: NDArray[Any], bytes_per_row: int, n_jobs: int | None
+    function: Callable[[NDArray[Any], int], Result],
+    X: NDArray[Any],
+    bytes_per_row: int,
+    n_jobs: int | None,
+    watcher: Watcher | None = None,
 ) -> list[Result]:
     """Call ``function(block, n_rows)`` for every block of rows of X, in order; a row takes so much memory meanwhile.
 
-    The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant.
+    The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant. What a watcher
+    recalls is not computed again, and what is computed is given to it to keep.
     """
+    watcher = watcher or Watcher()
     rows = block_rows(X.shape[0], bytes_per_row)
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
-    return map_tasks(
-        lambda start: function(_filled(X[start : start + rows], rows), min(rows, X.shape[0] - start)),
-        range(0, X.shape[0], rows),
-        n_jobs,
-        at_once,
-    )
+    sizes = {start: min(rows, X.shape[0] - start) for start in range(0, X.shape[0], rows)}
+    watcher.begin(X.shape[0], "points")
+    results: dict[int, Result] = {}
+    for start, size in sizes.items():
+        if (known := watcher.recall(start, size)) is not None:
+            results[start] = known
+            watcher.advance(size)
+    missing = [start for start in sizes if start not in results]
+
+    def done(place: int, result: Result) -> None:
+        start = missing[place]
+        watcher.keep(start, sizes[start], result)
+        watcher.advance(sizes[start])
+
+    def of_block(start: int) -> Result:
+        return function(_filled(X[start : start + rows], rows), sizes[start])
+
+    results.update(zip(missing, map_tasks(of_block, missing, n_jobs, at_once, done), strict=True))
+    return [results[start] for start in sizes]
 
 
 class _OneThread:
@@ -97,22 +119,38 @@ one_blas_thread = _OneThread()
 
 
 def map_tasks(
-    function: Callable[[Any], Result], items: Iterable[Any], n_jobs: int | None, at_once: int | None = None
+    function: Callable[[Any], Result],
+    items: Iterable[Any],
+    n_jobs: int | None,
+    at_once: int | None = None,
+    done: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
-    """Call ``function`` on every item, on threads that share the memory, with BLAS kept to one thread each."""
+    """Call ``function`` on every item, on threads that share the memory, with BLAS kept to one thread each.
+
+    ``done(place, result)`` is called here, as results come in and in whatever order they do.
+    """
     tasks = list(items)
+    results: list[Any] = [None] * len(tasks)
     workers = min(_workers(n_jobs), at_once or len(tasks))
-    with one_blas_thread:
-        if len(tasks) < 2 or workers == 1:
-            return [function(task) for task in tasks]
-        results = Parallel(n_jobs=workers, prefer="threads")(delayed(function)(task) for task in tasks)
-    return list(results)
+    with one_blas_thread, closing(_in_any_order(function, tasks, workers)) as finished:
+        for place, result in finished:
+            results[place] = result
+            if done is not None:
+                done(place, result)
+    return results
 
 
-def join(parts: list[Any]) -> Any:
-    """Put the columns of block results (dataclasses of arrays) back together."""
-    names = vars(parts[0])
-    return type(parts[0])(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+def _in_any_order(
+    function: Callable[[Any], Result], tasks: list[Any], workers: int
+) -> Generator[tuple[int, Result], None, None]:
+    if len(tasks) < 2 or workers == 1:
+        return ((place, function(task)) for place, task in enumerate(tasks))
+    parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
+    return parallel(delayed(_numbered)(function, place, task) for place, task in enumerate(tasks))
+
+
+def _numbered(function: Callable[[Any], Result], place: int, task: Any) -> tuple[int, Result]:
+    return place, function(task)
 
 
 def _workers(n_jobs: int | None) -> int:

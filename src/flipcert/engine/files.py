@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import BinaryIO
+from contextlib import contextmanager, suppress
+from typing import IO
+
+# Marks what is being written; a process that is killed leaves it behind, and nothing else.
+UNFINISHED = ".unfinished"
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing bytes; it takes its place at the end, and only if nothing failed.
+def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of ``path`` when the block ends without an error.
 
-    Until then an existing file stays as it is. What was written is on the disk before the file appears.
+    Parameters
+    ----------
+    path : str or path-like
+        Where the file is to appear; an existing one is replaced.
+
+    Yields
+    ------
+    binary file
     """
     path = os.path.abspath(os.fspath(path))
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".", suffix=UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -25,7 +35,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
 
 

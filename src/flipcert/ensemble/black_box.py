@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from flipcert.ensemble._outcome import N_COLUMNS, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, Outcome
+from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.voters import Voter
 from flipcert.flips.witness import Witness
+from flipcert.outcome import Outcome
 
 
 class BlackBox(Electorate):
@@ -35,7 +36,7 @@ class BlackBox(Electorate):
         """Winner and black-box radius of each row; no attack is known."""
         table = np.zeros((n_rows, N_COLUMNS), np.int64)
         blackbox_rows(self.votes(X, n_rows), self.can_turn, self.n_classes, self.n_labels + 1, table)
-        return Outcome.of(table)
+        return outcome_of(table)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """A flip may turn a voter to any class; what does so is unknown."""

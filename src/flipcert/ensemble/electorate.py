@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,32 +12,20 @@ from flipcert.ensemble._outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TA
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.voters import Voter
 from flipcert.flips.witness import Witness
+from flipcert.outcome import Outcome
 
 
-@dataclass
-class Outcome:
-    """What is certified about each row, in class indices (-1 where there is no target)."""
-
-    prediction: NDArray[np.int64]
-    radius: NDArray[np.int64]
-    radius_upper: NDArray[np.int64]
-    blackbox_radius: NDArray[np.int64]
-    runner_up: NDArray[np.int64]
-    target: NDArray[np.int64]
-    rounding_sensitive: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, table: NDArray[np.int64]) -> Outcome:
-        """Read a table of costs as compiled code fills it."""
-        return cls(
-            prediction=table[:, WINNER],
-            radius=table[:, LOWER] - 1,
-            radius_upper=table[:, UPPER] - 1,
-            blackbox_radius=table[:, BLACKBOX] - 1,
-            runner_up=table[:, RUNNER_UP],
-            target=table[:, TARGET],
-            rounding_sensitive=table[:, SENSITIVE] > 0,
-        )
+def outcome_of(table: NDArray[np.int64]) -> Outcome:
+    """Read a table of costs as compiled code fills it."""
+    return Outcome(
+        prediction=table[:, WINNER],
+        radius=table[:, LOWER] - 1,
+        radius_upper=table[:, UPPER] - 1,
+        blackbox_radius=table[:, BLACKBOX] - 1,
+        runner_up=table[:, RUNNER_UP],
+        target=table[:, TARGET],
+        rounding_sensitive=table[:, SENSITIVE] > 0,
+    )
 
 
 class Electorate(ABC):

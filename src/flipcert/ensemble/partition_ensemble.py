@@ -12,15 +12,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.engine.blocks import join, map_blocks, map_tasks
+from flipcert.engine.blocks import map_blocks, map_tasks
+from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
-from flipcert.ensemble.electorate import Electorate, Outcome
+from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.ensemble.voters import Voter, fit_voter, is_white_box
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.witness import Witness
+from flipcert.outcome import Outcome
 from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
 
@@ -123,6 +125,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.partition_ = assign_partitions(inputs, self.n_partitions, self.partition, self.random_state)
         self._dtype = inputs.dtype
         self._n_labels = targets.size
+        self._pairwise = pairwise
 
         def fit_one(number: int) -> Voter:
             members = np.flatnonzero(self.partition_ == number)
@@ -130,7 +133,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             own_mask = None if mask is None else mask[members]
             return fit_voter(self.estimator, number, own, targets[members], self.classes_, members, own_mask)
 
-        voters = map_tasks(fit_one, range(self.n_partitions), self.n_jobs)
+        fitted = counted(self.n_partitions, "partitions")
+        voters = map_tasks(fit_one, range(self.n_partitions), self.n_jobs, done=fitted)
         self._electorate: Electorate
         if is_white_box(self.estimator):
             self._electorate = WhiteBox(voters, self.classes_.size, self._n_labels, pairwise)
@@ -195,17 +199,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        outcome: Outcome = join(self._map("certify", X, exact, time_limit))
-        return Certificates(
-            prediction=self.classes_[outcome.prediction],
-            radius=outcome.radius,
-            radius_upper=outcome.radius_upper,
-            blackbox_radius=outcome.blackbox_radius,
-            runner_up=self.classes_[outcome.runner_up],
-            target=np.ma.masked_array(self.classes_[np.maximum(outcome.target, 0)], mask=outcome.target < 0),
-            rounding_sensitive=outcome.rounding_sensitive,
-            n_labels=self._n_labels,
-        )
+        parts: list[Outcome] = self._map("certify", X, exact, time_limit, watcher=current_watcher())
+        return Outcome.join(parts).certificates(self.classes_, self._n_labels)
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class wins the vote.
@@ -249,20 +244,48 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        parts = self._map("attacks", X, exact, time_limit)
+        parts = self._map("attacks", X, exact, time_limit, watcher=current_watcher().progress("attacks"))
         return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
+
+    def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
+        """Votes for each class at one point while the flips of a witness are made, one after the other.
+
+        Parameters
+        ----------
+        X : array-like of shape (1, n_features)
+            The point.
+        witness : Witness
+            Flips to make.
+
+        Returns
+        -------
+        ndarray of shape (n_flips + 1, n_classes)
+            Votes before the first flip and after each.
+        """
+        (votes,) = np.concatenate(self._map("votes", X))
+        path = np.repeat(votes[None], len(witness) + 1, axis=0)
+        rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
+        for i, voter in enumerate(self._electorate.voters):
+            mine = np.flatnonzero(np.isin(witness.indices, voter.members))
+            if mine.size:
+                own = Witness(np.searchsorted(voter.members, witness.indices[mine]), witness.labels[mine])
+                inputs = voter.model_inputs(rows[:, voter.members] if self._pairwise else rows)
+                winners = voter.model.replay(inputs, own).argmax(axis=1)
+                for step, winner in zip(mine, winners[1:], strict=True):
+                    path[step + 1 :, i] = winner
+        return count_votes(path, self.classes_.size).astype(np.float64)
 
     def _counts(self, X: ArrayLike) -> NDArray[np.int64]:
         """Votes of each class for each row."""
         return count_votes(np.concatenate(self._map("votes", X)), self.classes_.size)
 
-    def _map(self, question: str, X: ArrayLike, *arguments: Any) -> list[Any]:
+    def _map(self, question: str, X: ArrayLike, *arguments: Any, watcher: Watcher | None = None) -> list[Any]:
         """Put a question to the electorate about every block of rows."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
         ask = getattr(self._electorate, question)
         needed = self._electorate.bytes_per_row
         try:
-            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, self.n_jobs)
+            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, self.n_jobs, watcher)
         finally:
             self._electorate.release()

@@ -25,7 +25,7 @@ from flipcert.ensemble._settle import (
     vote_rows,
 )
 from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, Outcome
+from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.voters import Voter
 from flipcert.exceptions import CertificateError, UnsolvedError
 from flipcert.flips._ladder import UNDECIDED, Ladder, new_ladder
@@ -35,6 +35,7 @@ from flipcert.flips.costs import close_gaps, cost_block
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
 from flipcert.flips.witness import Witness
+from flipcert.outcome import Outcome
 
 
 class WhiteBox(Electorate):
@@ -97,7 +98,7 @@ class WhiteBox(Electorate):
             certify_rows(weights, self._roll, tolerance, ladder, slates, table, undecided)
             for t in np.flatnonzero(undecided | (exact & (table[:, LOWER] < table[:, UPPER]))):
                 self._settle_slowly(weights[t], tolerance[t], table[t], ladder, exact, time_limit)
-        return Outcome.of(table)
+        return outcome_of(table)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""

@@ -1,0 +1,46 @@
+"""What was found out about a block of test points, in class indices, before it becomes certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.certificates import Certificates
+
+
+@dataclass(eq=False)
+class Outcome:
+    """One entry a row, as in :class:`flipcert.Certificates`; ``target`` is -1 where there is none."""
+
+    prediction: NDArray[np.int64]
+    radius: NDArray[np.int64]
+    radius_upper: NDArray[np.int64]
+    blackbox_radius: NDArray[np.int64] | None
+    runner_up: NDArray[np.int64]
+    target: NDArray[np.int64]
+    rounding_sensitive: NDArray[np.bool_]
+
+    @classmethod
+    def join(cls, parts: Sequence[Outcome]) -> Outcome:
+        """Put blocks one after the other."""
+        columns: dict[str, Any] = {field.name: [getattr(part, field.name) for part in parts] for field in fields(cls)}
+        for name, own in columns.items():
+            columns[name] = None if own[0] is None else np.concatenate(own)
+        return cls(**columns)
+
+    def certificates(self, classes: NDArray[Any], n_labels: int) -> Certificates:
+        """The same in the labels of the user."""
+        return Certificates(
+            prediction=classes[self.prediction],
+            radius=self.radius,
+            radius_upper=self.radius_upper,
+            blackbox_radius=self.blackbox_radius,
+            runner_up=classes[self.runner_up],
+            target=np.ma.masked_array(classes[np.maximum(self.target, 0)], mask=self.target < 0),
+            rounding_sensitive=self.rounding_sensitive,
+            n_labels=n_labels,
+        )
