@@ -18,18 +18,29 @@ from numba import njit
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _STAMP = "flipcert-sources"
+# Where machine code is kept, of the functions that were imported.
+_folders: list[str] = []
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = False) -> Any:
+def compiled(function: Callable[..., Any], fastmath: Any = False, inline: str = "never") -> Any:
     """Compile a function on arrays, every operation in the order it is written: rounding bounds depend on that."""
     try:
-        dispatcher = njit(cache=True, nogil=True, fastmath=fastmath)(function)
+        dispatcher = njit(cache=True, nogil=True, fastmath=fastmath, inline=inline)(function)
     except RuntimeError:
         # No folder at all that a cache could be written to: every process compiles for itself.
-        return njit(nogil=True, fastmath=fastmath)(function)
+        return njit(nogil=True, fastmath=fastmath, inline=inline)(function)
     if hasattr(dispatcher, "stats"):
         _empty_if_stale(dispatcher.stats.cache_path)
     return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile as a part of whatever calls it.
+
+    A function that is compiled by itself is optimised again, with all that it calls, for each of its callers: a chain
+    of large functions takes far longer to compile than one.
+    """
+    return compiled(function, inline="always")
 
 
 def compiled_in_any_order(function: Callable[..., Any]) -> Any:
@@ -37,9 +48,15 @@ def compiled_in_any_order(function: Callable[..., Any]) -> Any:
     return compiled(function, fastmath={"reassoc", "nsz", "nnan"})
 
 
+def nothing_is_compiled() -> bool:
+    """Whether all that is needed has still to be compiled, which takes a while."""
+    return not any(file for folder in _folders for file in Path(folder).glob("*.nbi"))
+
+
 @cache
 def _empty_if_stale(folder: str) -> None:
     """Remove cached machine code that was made from other sources."""
+    _folders.append(folder)
     stamp = Path(folder) / _STAMP
     sources = _digest_of_sources()
     try:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flipcert.engine.jit import compiled
+from flipcert.engine.jit import compiled, inlined
 from flipcert.ensemble._knapsack import BEYOND, LEAVES, new_tables, overtake, overtake_cost, tally
 from flipcert.ensemble._outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER, blackbox_cost
 from flipcert.flips._blocks import change_row, predict_row, reach_row, rival_row
@@ -84,7 +84,7 @@ def certify_rows(weights, roll, tolerance, ladder, slates, outcome, undecided):
             undecided[t] = settle(weights[t], roll, ladder, slate_of(slates, t - begin), outcome[t]) >= 0
 
 
-@compiled
+@inlined
 def slate_of(slates, t):
     """The slate of one row."""
     return Slate(
@@ -98,7 +98,7 @@ def slate_of(slates, t):
     )
 
 
-@compiled
+@inlined
 def labels_of(roll, i):
     """Labels of one voter."""
     begin, end = roll.bounds[i], roll.bounds[i + 1]
@@ -116,7 +116,7 @@ def vote_rows(weights, roll, ladder, votes):
             votes[t, i] = predict_row(row, labels_of(roll, i), offset, scores, ladder)
 
 
-@compiled
+@inlined
 def survey(weights, roll, tolerance, ladder, slates):
     """Votes on a few rows and lower bounds on all costs; UNDECIDED as the vote where doubles do not tell."""
     n_classes = roll.n_classes
@@ -142,7 +142,7 @@ def survey(weights, roll, tolerance, ladder, slates):
             slates.away[t, i] = away
 
 
-@compiled
+@inlined
 def settle(row, roll, ladder, slate, outcome):
     """Outcome of one row, given its survey. Returns -1, or a voter that doubles cannot decide."""
     for i in range(slate.votes.size):
@@ -153,7 +153,7 @@ def settle(row, roll, ladder, slate, outcome):
     fewest = np.empty(n_classes, np.int64)
     tables = new_tables()
     slate.price[:] = slate.lower
-    target, voter = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, False)
+    target, voter = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, slate.lower)
     if voter >= 0:
         return voter
     outcome[LOWER] = outcome[UPPER] = min(fewest[target], roll.limit)
@@ -163,7 +163,7 @@ def settle(row, roll, ladder, slate, outcome):
             for i in range(slate.votes.size):
                 if slate.upper[c, i] != UNSETTLED:
                     slate.price[c, i] = slate.upper[c, i]
-        target, voter = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, True)
+        target, voter = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, slate.upper)
         if voter >= 0:
             return voter
         outcome[UPPER] = min(fewest[target], roll.limit)
@@ -183,9 +183,10 @@ def settle(row, roll, ladder, slate, outcome):
 
 
 @compiled
-def _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, as_attacker):
+def _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, bound):
     """Cheapest change of the vote at ``slate.price``, left in ``slate.plan``, with all that it uses settled.
 
+    A cost that is settled has its price in ``bound``, the lower bounds or, for an attacker, the upper ones.
     Returns the class that overtakes the first, and -1, or a voter that doubles cannot decide. ``fewest`` gets what each
     class costs; settling moves only costs of the class in question, so the others need not be computed again.
     """
@@ -204,15 +205,14 @@ def _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, as_a
             if plan[i] == target and votes[i] != target and slate.upper[target, i] == UNSETTLED:
                 if not _settle_cost(row, roll, ladder, slate, i, target):
                     return target, i
-                settled = slate.upper[target, i] if as_attacker else slate.lower[target, i]
-                moved |= settled != price[target, i]
-                price[target, i] = settled
+                moved |= bound[target, i] != price[target, i]
+                price[target, i] = bound[target, i]
         if not moved:
             return target, -1
         fewest[target] = overtake_cost(votes, price[target], slate.away, counts, first, target, tables)
 
 
-@compiled
+@inlined
 def _settle_cost(row, roll, ladder, slate, i, target):
     """Best bounds on turning voter i to ``target``; False if doubles cannot decide them."""
     begin, end = roll.bounds[i], roll.bounds[i + 1]
@@ -234,11 +234,11 @@ def plan_below(row, roll, ladder, slate):
     counts, first = tally(slate.votes, roll.n_classes)
     slate.price[:] = slate.lower
     fewest = np.empty(roll.n_classes, np.int64)
-    target, _ = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, new_tables(), False)
+    target, _ = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, new_tables(), slate.lower)
     return target
 
 
-@compiled
+@inlined
 def _is_open(slate, target):
     """Whether the plan uses a cost that is not exact."""
     for i in range(slate.votes.size):
@@ -247,7 +247,7 @@ def _is_open(slate, target):
     return False
 
 
-@compiled
+@inlined
 def _winner_after_plan(row, roll, ladder, slate, counts, target):
     """Who wins once the plan is carried out: mostly the target, but voters that leave may go to a stronger class.
 
@@ -290,7 +290,7 @@ def _winner_after_plan(row, roll, ladder, slate, counts, target):
     return np.argmax(after), -1
 
 
-@compiled
+@inlined
 def _is_sensitive(slate, counts, first, fewest, tables, limit):
     """Whether the radius would move if every cost that rounding could move did, by one either way."""
     votes, lower, unsteady, price = slate.votes, slate.lower, slate.unsteady, slate.price

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled
+from flipcert.engine.jit import compiled, inlined
 from flipcert.flips._ladder import (
     TRUNCATED,
     UNDECIDED,
@@ -111,7 +111,7 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
         lead[t] = scores[guess] - scores[runner_up(scores, guess)] if n_classes > 1 else np.inf
 
 
-@compiled
+@inlined
 def rival_row(row, labels, offset, unreachable, ladder, scores, cost, margin):
     """Prediction of one row (or UNDECIDED), its lead, and for every class the flips that lift it above that.
 
@@ -146,7 +146,7 @@ def rival_row(row, labels, offset, unreachable, ladder, scores, cost, margin):
     return (first if state == 0 else UNDECIDED), second
 
 
-@compiled
+@inlined
 def reach_row(row, labels, offset, target, unreachable, ladder, scores):
     """Best bounds on the cost of one row to reach one class; UNDECIDED as the lower one."""
     total, largest, negative = score_row(row, labels, offset, scores, ladder)
@@ -180,7 +180,7 @@ def reach_row(row, labels, offset, target, unreachable, ladder, scores):
     return lower, upper
 
 
-@compiled
+@inlined
 def change_row(row, labels, offset, unreachable, ladder, scores):
     """Which class the cheapest change of prediction of one row leads to; UNDECIDED, or none (-1 too)."""
     total, largest, _ = score_row(row, labels, offset, scores, ladder)
