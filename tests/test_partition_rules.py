@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 import flipcert
-from flipcert.ensemble.partition import assign_partitions
+from flipcert.ensemble.partition import assign_partitions, lexicographic_places
 
 RULES = ["sorted", "hash", "random"]
 
@@ -91,3 +94,16 @@ def test_too_many_copies_leave_partitions_empty():
         ValueError, match=r"partition 2 of n_partitions=4 would be empty.*keeps identical rows together"
     ):
         flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=4).fit(X, np.arange(20) % 2)
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(1, 30).flatmap(
+        lambda n: st.integers(1, 4).flatmap(
+            lambda d: arrays(np.float64, (n, d), elements=st.sampled_from([-0.0, 0.0, 1.0, -2.0, 1e-300, 1e300]))
+        )
+    )
+)
+def test_lexicographic_places(X):
+    _, expected = np.unique(X + 0.0, axis=0, return_inverse=True)
+    assert np.array_equal(lexicographic_places(X), expected.ravel())
