@@ -1,13 +1,19 @@
 """How many training labels would an attacker have to flip to change this prediction? With a proof."""
 
-from flipcert import kernels, plots
-from flipcert.certificates import Certificates
-from flipcert.certify import certify
-from flipcert.classifiers import KernelRidge, KernelSVM, WeightedNeighbors
-from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
-from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
-from flipcert.exceptions import CertificateError, UnsolvedError
-from flipcert.flips import Witness, cheapest_flips, flip_costs
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flipcert import kernels, plots
+    from flipcert.certificates import Certificates
+    from flipcert.classifiers import KernelRidge, KernelSVM, WeightedNeighbors
+    from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
+    from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
+    from flipcert.exceptions import CertificateError, UnsolvedError
+    from flipcert.flips import Witness, cheapest_flips, flip_costs
+    from flipcert.pipelines import certify
 
 __version__ = "0.1.0"
 
@@ -30,3 +36,31 @@ __all__ = [
     "median_certified_robustness",
     "plots",
 ]
+
+# Where each public name lives. It is imported when first used: the help of the command line should not wait for
+# compilers and linear algebra.
+_HOMES = {
+    "flipcert.certificates": ("Certificates",),
+    "flipcert.classifiers": ("KernelRidge", "KernelSVM", "WeightedNeighbors"),
+    "flipcert.ensemble": ("PartitionEnsemble", "blackbox_radius", "ensemble_radius"),
+    "flipcert.evaluation.metrics": ("certified_accuracy", "median_certified_robustness"),
+    "flipcert.exceptions": ("CertificateError", "UnsolvedError"),
+    "flipcert.flips": ("Witness", "cheapest_flips", "flip_costs"),
+    "flipcert.pipelines": ("certify",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    elif name in __all__:
+        value = import_module(f"flipcert.{name}")
+    else:
+        raise AttributeError(f"module 'flipcert' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
