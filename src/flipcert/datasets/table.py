@@ -1,0 +1,106 @@
+"""Features and labels as read from a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of features, with their labels where the file has them.
+
+    Attributes
+    ----------
+    source : str
+        Where it was read from, for messages.
+    X : ndarray of shape (n_rows, n_features)
+        Features, float32 or float64.
+    y : ndarray of shape (n_rows,) or None
+        Labels.
+    names : tuple of str or None
+        Names of the features, if the file has them.
+    trusted : ndarray of bool or None
+        Which labels are trusted, if the file says so.
+    """
+
+    source: str
+    X: NDArray[Any]
+    y: NDArray[Any] | None
+    names: tuple[str, ...] | None = None
+    trusted: NDArray[np.bool_] | None = None
+
+    def checked(self) -> Table:
+        """The same table, if it can be used: finite numbers in rows and columns, one label for each row."""
+        X = self._checked_features()
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            what = "rows" if X.shape[0] == 0 else "features"
+            raise ValueError(f"{self.source} has no {what}; it must hold at least one.")
+        y = None if self.y is None else self._checked_labels(X.shape[0])
+        if self.trusted is not None and (self.trusted.dtype != np.bool_ or self.trusted.shape != (X.shape[0],)):
+            raise ValueError(
+                f"the trusted column of {self.source} must hold true or false for each of its {X.shape[0]} rows; "
+                f"got shape {self.trusted.shape} of type {self.trusted.dtype}."
+            )
+        return replace(self, X=X, y=y)
+
+    def aligned_to(self, train: Table) -> Table:
+        """The same table with its features in the order of the training table, matched by name if both have names."""
+        if self.names is not None and train.names is not None and self.names != train.names:
+            missing = [name for name in train.names if name not in self.names]
+            if missing:
+                raise ValueError(f"{self.source} has no column {missing[0]!r}, which {train.source} has.")
+            extra = [name for name in self.names if name not in train.names]
+            if extra:
+                raise ValueError(f"{self.source} has a column {extra[0]!r}, which {train.source} has not.")
+            order = [self.names.index(name) for name in train.names]
+            return replace(self, X=np.ascontiguousarray(self.X[:, order]), names=train.names)
+        if self.X.shape[1] != train.X.shape[1]:
+            raise ValueError(
+                f"{self.source} has {self.X.shape[1]} features, but {train.source} has {train.X.shape[1]}; "
+                "both must have the same."
+            )
+        return self
+
+    def _checked_features(self) -> NDArray[Any]:
+        X = self.X
+        if X.ndim != 2:
+            raise ValueError(
+                f"the features of {self.source} have shape {X.shape}; they must be a matrix, one row a sample "
+                "(flatten images, and give their shape)."
+            )
+        if X.dtype.kind not in "fiub":
+            raise ValueError(f"the features of {self.source} must be numbers; got values of type {X.dtype}.")
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
+        # In pieces: the features may be larger than memory.
+        for start in range(0, X.shape[0], _ROWS):
+            wrong = np.argwhere(~np.isfinite(X[start : start + _ROWS]))
+            if wrong.size:
+                row, column = wrong[0] + (start, 0)
+                place = repr(self.names[column]) if self.names else str(column)
+                raise ValueError(
+                    f"{self.source} has {X[row, column]} in row {row}, column {place}; "
+                    "fill in or drop what is missing or infinite."
+                )
+        return X
+
+    def _checked_labels(self, n_rows: int) -> NDArray[Any]:
+        y = np.asarray(self.y)
+        if y.shape != (n_rows,):
+            raise ValueError(f"{self.source} has {n_rows} rows, but labels of shape {y.shape}; give one label a row.")
+        if y.dtype.kind == "S":
+            y = np.char.decode(y, "utf-8")
+        if y.dtype.kind not in "fiubU":
+            raise ValueError(f"the labels of {self.source} must be numbers or strings; got type {y.dtype}.")
+        missing = ~np.isfinite(y) if y.dtype.kind == "f" else y == "" if y.dtype.kind == "U" else np.zeros(n_rows, bool)
+        if missing.any():
+            raise ValueError(f"{self.source} has no label in row {missing.argmax()}; fill it in or drop the row.")
+        return y
+
+
+# Rows that are looked at together.
+_ROWS = 4096
