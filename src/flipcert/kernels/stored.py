@@ -1,0 +1,155 @@
+"""A kernel that was computed once and is read from a file, for models that differ in everything but their kernel."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.blocks import map_blocks
+from flipcert.engine.files import UNFINISHED
+from flipcert.engine.rounding import Factor
+from flipcert.engine.watch import current_watcher
+from flipcert.kernels.base import Kernel
+
+# Bytes up to which the kernel of the training rows with each other is stored as well; only ridge regression needs it.
+LARGEST_TRAINING_KERNEL = 2**32
+
+
+class StoredKernel(Kernel):
+    """The kernel of given rows, which are known to it by their numbers.
+
+    Estimators are fitted on :attr:`train_rows` instead of the training inputs, and certify :attr:`test_rows`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel to compute.
+    X_train, X_test : ndarray
+        The rows.
+    path : str or path-like
+        File that the values are kept in; one that is there already is used again.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X_train: NDArray[Any],
+        X_test: NDArray[Any],
+        path: str | os.PathLike[str],
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.X_train = X_train
+        self.X_test = X_test
+        self.path = path
+        self.n_jobs = n_jobs
+
+    def __sklearn_clone__(self) -> StoredKernel:
+        return self
+
+    def load(self) -> None:
+        """Compute the values now, unless they are there."""
+        assert self._values is not None
+
+    @property
+    def train_rows(self) -> NDArray[Any]:
+        """Numbers of the training rows, as inputs of an estimator."""
+        return self._numbers(0, self.X_train.shape[0])
+
+    @property
+    def test_rows(self) -> NDArray[Any]:
+        """Numbers of the test rows."""
+        return self._numbers(self.X_train.shape[0], self.X_train.shape[0] + self.X_test.shape[0])
+
+    def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Kernel matrix of rows given by number."""
+        if Z is None and not self._holds_training_kernel and self._in_training(X):
+            return self.kernel(self.X_train[_whole(X)])
+        other = X if Z is None else Z
+        values = np.empty((X.shape[0], other.shape[0]), self.X_train.dtype)
+        self.write(X, other, values)
+        return values
+
+    def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the kernel of rows X with training rows Z to ``out``."""
+        rows, columns = _whole(X), _whole(Z)
+        if not self._holds_training_kernel:
+            if self._in_training(X):
+                self.kernel.write(self.X_train[rows], self.X_train[columns], out)
+                return
+            rows = rows - self.X_train.shape[0]
+        out[:] = self._values[rows[:, None], columns]
+
+    def diag(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Kernel of each row with itself."""
+        return self.kernel.diag(self._inputs(X))
+
+    def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
+        """Rounding of the kernel that was computed."""
+        return self.kernel.rounding(self._inputs(X), self._train)
+
+    @cached_property
+    def _train(self) -> Factor:
+        return Factor.of(self.X_train)
+
+    @cached_property
+    def _values(self) -> NDArray[Any]:
+        """The stored values, computed if they are not there."""
+        if not os.path.exists(self.path):
+            self._store()
+        return np.asarray(np.load(self.path, mmap_mode="r"))
+
+    def _store(self) -> None:
+        """Compute all values, block by block, into a file that takes its name when it is complete."""
+        n_train, dtype = self.X_train.shape[0], self.X_train.dtype
+        numbers = self.test_rows
+        if self._holds_training_kernel:
+            numbers = np.concatenate([self.train_rows, numbers])
+        unfinished = f"{os.fspath(self.path)}{UNFINISHED}"
+        values = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=(numbers.shape[0], n_train))
+        first = int(numbers[0, 0])
+
+        def store(block: NDArray[Any], n_rows: int) -> None:
+            rows = np.empty((block.shape[0], n_train), dtype)
+            inputs = self._inputs(block)
+            self.kernel.write(inputs, self.X_train, rows)
+            own = _whole(block[:n_rows])
+            same = own < n_train
+            # The kernel of a row with itself is known better than from a product.
+            rows[np.flatnonzero(same), own[same]] = self.kernel.diag(inputs[:n_rows][same])
+            values[own[0] - first : own[0] - first + n_rows] = rows[:n_rows]
+
+        shown = current_watcher().progress("rows of the kernel")
+        map_blocks(store, numbers, n_train * dtype.itemsize, self.n_jobs, shown)
+        values.flush()
+        os.replace(unfinished, self.path)
+
+    @property
+    def _holds_training_kernel(self) -> bool:
+        return self.X_train.shape[0] ** 2 * self.X_train.dtype.itemsize <= LARGEST_TRAINING_KERNEL
+
+    def _in_training(self, X: NDArray[Any]) -> bool:
+        return X.shape[0] > 0 and X[0, 0] < self.X_train.shape[0]
+
+    def _inputs(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The inputs that numbers stand for, all of the training set or all of the test set, or both."""
+        numbers, n_train = _whole(X), self.X_train.shape[0]
+        inputs = np.empty((numbers.size, self.X_train.shape[1]), self.X_train.dtype)
+        same = numbers < n_train
+        inputs[same] = self.X_train[numbers[same]]
+        inputs[~same] = self.X_test[numbers[~same] - n_train]
+        return inputs
+
+    def _numbers(self, start: int, stop: int) -> NDArray[Any]:
+        # Numbers of the precision of the inputs, so that weights have it as well.
+        return np.arange(start, stop, dtype=np.int64).astype(self.X_train.dtype)[:, None]
+
+
+def _whole(X: NDArray[Any]) -> NDArray[np.int64]:
+    return X[:, 0].astype(np.int64)
