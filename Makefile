@@ -4,10 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-browser lint pytest bench clean
+.PHONY: demo test test-browser test-kills lint pytest bench clean
 
 demo: $(VENV)/.installed
-	$(BIN)/python -m flipcert.demo
+	$(BIN)/flipcert demo
 
 test: lint pytest
 
@@ -29,6 +29,10 @@ $(VENV)/.browser: $(VENV)/.tools tests_browser/install
 	$(BIN)/python -m pip install --quiet --group browser
 	tests_browser/install $(BIN)/python
 	touch $@
+
+# A run of some minutes, killed again and again; takes about ten.
+test-kills: $(VENV)/.tools
+	$(BIN)/python -m pytest tests_kills -s
 
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
 bench: $(VENV)/.installed

@@ -1,88 +1,59 @@
-"""The main job on bundled data: certify four models on handwritten digits, print a table, save a plot."""
+"""The main job on bundled data: the commands that a user would give, one after the other, on handwritten digits."""
 
 from __future__ import annotations
 
-import time
+import shlex
 from pathlib import Path
-from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from sklearn.base import clone
+import numpy as np
+import typer
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-import flipcert
-from flipcert.plots import plot_certified_accuracy
-
-FLIPS = (1, 5, 10, 25, 50)
+from flipcert.cli.console import results
+from flipcert.engine.files import whole_file
 
 
-def main(folder: str = "demo") -> None:
-    """Run the demo and write its plot into ``folder``."""
-    console = Console()
-    # Centring helps, and is allowed: it never sees a label.
+def run_demo(folder: Path, quiet: bool = False) -> None:
+    """Write the data to ``folder``, certify one model, compare ensembles, and write a report about both."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--out {folder} is a file; name a folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    train, test = _write_digits(folder)
+    model = ["--model", "ridge", "--activation", "relu", "--image-shape", "8,8"]
+    silence = ["--quiet"] if quiet else []
+    results.print(
+        "1,437 handwritten digits with labels, 360 to predict. How many labels would an attacker have to flip?\n",
+        soft_wrap=True,
+    )
+    _give("certify", train, test, *model, "--out", str(folder / "one-model"), *silence)
+    _give(
+        "sweep", train, test, *model, "--reg", "0.1,1,10", "--partitions", "1,5,10,25,50",
+        "--out", str(folder / "sweep"), *silence,
+    )  # fmt: skip
+    _give("attack", train, test, *model[:4], "--row", "5", *silence)
+    _give("report", str(folder / "sweep"), "--out", str(folder / "report.html"))
+    results.print(f"\nOpen [bold]{folder / 'report.html'}[/] in a browser.", soft_wrap=True)
+
+
+def _write_digits(folder: Path) -> tuple[str, str]:
+    """Training and test data as files."""
     X, y = load_digits(return_X_y=True)
-    X = X / 16.0 - 0.5
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=360, random_state=0)
-    console.print(
-        f"Handwritten digits: {len(y_train)} training labels, {len(y_test)} test points. "
-        "How many labels would an attacker have to flip to change a prediction?"
-    )
-    ridge = flipcert.KernelRidge(flipcert.kernels.NTK(activation="relu"), reg=1.0)
-    models: dict[str, Any] = {
-        "SVM": flipcert.KernelSVM(flipcert.kernels.RBF(gamma=0.1)),
-        "ridge": ridge,
-        "ridge, 10 parts": flipcert.PartitionEnsemble(ridge, n_partitions=10),
-        "ridge, 50 parts": flipcert.PartitionEnsemble(ridge, n_partitions=50),
-    }
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
-    table.add_column("model", no_wrap=True)
-    medians = ("median\nvotes", "flips\nwhite-box")
-    shares = (f"\n @{flips}" for flips in FLIPS)
-    headings = ("accu-\nracy", *medians, *shares, "\nexact", "\nsec.")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    with console.status("Compiling, which only the first run has to ..."):
-        start = time.perf_counter()
-        for model in models.values():
-            clone(model).fit(X_train, y_train).certify(X_test[:2])
-        seconds = time.perf_counter() - start
-    if seconds > 5:
-        console.print(f"Compiled in {seconds:.0f} seconds; further runs start at once.")
-
-    certified = {}
-    for name, model in models.items():
-        with console.status(f"{name} ..."):
-            start = time.perf_counter()
-            certificates = model.fit(X_train, y_train).certify(X_test)
-            seconds = time.perf_counter() - start
-        certified[name] = certificates
-        correct = certificates.prediction == y_test
-        votes_only = certificates.blackbox_radius
-        table.add_row(
-            name,
-            f"{correct.mean():.3f}",
-            "" if votes_only is None else str(flipcert.median_certified_robustness(correct, votes_only)),
-            str(certificates.median_certified_robustness(y_test)),
-            *(f"{share:.2f}" for share in certificates.certified_accuracy(y_test, FLIPS)),
-            f"{certificates.exact.mean():.3f}",
-            f"{seconds:.2f}",
-        )
-    console.print(table)
-    console.print(
-        "Median flips: half of the correct predictions are proven to withstand that many, by the votes alone or "
-        "(white-box) by the cost of changing each vote. @r: share of test points proven correct under any r flips. "
-        "Exact: share where one flip more is known to change the prediction. Seconds are for fitting and certifying."
-    )
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
-    plot = path / "certified-accuracy.png"
-    plot_certified_accuracy(certified, y_test).savefig(plot, dpi=150)
-    console.print(f"Plot: {plot}")
+    # Centring helps, and is allowed: it never sees a label.
+    X_train, X_test, y_train, y_test = train_test_split(X / 16.0 - 0.5, y, test_size=360, random_state=0)
+    paths = []
+    for name, own_X, own_y in (("train", X_train, y_train), ("test", X_test, y_test)):
+        paths.append(str(folder / f"{name}.npz"))
+        with whole_file(paths[-1]) as file:
+            np.savez_compressed(file, X=own_X, y=own_y)
+    return paths[0], paths[1]
 
 
-if __name__ == "__main__":
-    main()
+def _give(*arguments: str) -> None:
+    """Give a command as a user would."""
+    from flipcert.cli.app import app
+
+    results.print(f"[bold]$ {shlex.join(['flipcert', *arguments])}[/]", soft_wrap=True)
+    if code := app(list(arguments), standalone_mode=False):
+        raise typer.Exit(code)
+    results.print()

@@ -1,0 +1,5 @@
+"""``python -m flipcert`` is the command line."""
+
+from flipcert.cli import main
+
+main()

@@ -1,0 +1,154 @@
+"""The commands and their help; what they do is imported when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flipcert.cli.errors import in_words
+from flipcert.cli.groups import with_groups
+from flipcert.cli.options import DataOptions, Grid, ModelOptions, Point, Proof, RunOptions, Test, Train
+
+app = typer.Typer(
+    name="flipcert",
+    help="How many training labels would an attacker have to flip to change a prediction? With a proof.\n\n"
+    "Start with [bold]flipcert demo[/], or with your own data: "
+    "[bold]flipcert certify train.csv test.csv --out run[/]",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from flipcert import __version__
+
+        typer.echo(f"flipcert {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@with_groups
+@in_words
+def certify(
+    train: Train,
+    test: Test,
+    model: ModelOptions,
+    point: Point,
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    fail_under: Annotated[
+        int | None, typer.Option(help="Exit with code 1 if the median radius is below this.", rich_help_panel="Run")
+    ] = None,
+) -> None:
+    """Certify the predictions for all test points: how many label flips each withstands.
+
+    Files: .npz (arrays X and y), .csv or .parquet (a column of labels, all others features), X.npy,y.npy or a folder
+    with both (memory-mapped), .svmlight. A run that was stopped goes on when its command is given again.
+
+    [bold]Examples[/]
+
+      flipcert certify train.npz test.npz --out run
+
+      flipcert certify train.csv test.csv --label species --scale standard --model ridge
+
+      flipcert certify X.npy,y.npy X_test.npy --activation relu --partitions 50 --out run
+    """
+    from flipcert.cli.commands import certify_command
+
+    certify_command(train, test, model, point, data, run, proof, fail_under)
+
+
+@app.command()
+@with_groups
+@in_words
+def sweep(
+    train: Train, test: Test, model: ModelOptions, grid: Grid, data: DataOptions, run: RunOptions, proof: Proof
+) -> None:
+    """Certify with several numbers of partitions and regularisations, and compare.
+
+    Kernels and scaled features are computed once for all. Choosing the best point by labels that an attacker may flip
+    voids its certificate: choose beforehand, or by labels you trust.
+
+    [bold]Examples[/]
+
+      flipcert sweep train.npz test.npz --partitions 1,10,50,100 --out run
+
+      flipcert sweep train.npz test.npz --model ridge --reg 0.1,1,10 --partitions 10,50 --out run
+    """
+    from flipcert.cli.commands import sweep_command
+
+    sweep_command(train, test, model, grid, data, run, proof)
+
+
+@app.command()
+@with_groups
+@in_words
+def attack(
+    train: Train,
+    test: Test,
+    row: Annotated[int, typer.Option("--row", "-r", help="Test point, counted from 0.", min=0, show_default=False)],
+    model: ModelOptions,
+    point: Point,
+    data: DataOptions,
+    proof: Proof,
+    format: Annotated[str, typer.Option("--format", "-f", help="table, csv or json.", rich_help_panel="Run")] = "table",
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.", rich_help_panel="Run")] = False,
+) -> None:
+    """Show the smallest known set of labels to flip that changes one prediction.
+
+    Most influential flips first, with the lead that the predicted class has left after each, in score or in votes.
+
+    [bold]Examples[/]
+
+      flipcert attack train.npz test.npz --row 17
+
+      flipcert attack train.csv test.csv --row 17 --model ridge --partitions 10 --format csv
+    """
+    from flipcert.cli.commands import attack_command
+
+    attack_command(train, test, row, model, point, data, proof, "json" if json else format)
+
+
+@app.command()
+@in_words
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.", show_default=False)] = None,
+) -> None:
+    """Write one self-contained page about one run, or about several side by side.
+
+    [bold]Example[/]
+
+      flipcert report svm-run ridge-run --out comparison.html
+    """
+    from flipcert.cli.commands import report_command
+
+    report_command(runs, out, title)
+
+
+@app.command()
+@in_words
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("demo"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Certify, sweep and report on handwritten digits that come with the package; no network."""
+    from flipcert.demo import run_demo
+
+    run_demo(out, quiet)

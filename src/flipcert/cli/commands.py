@@ -1,0 +1,229 @@
+"""What the commands do: read, certify, keep, show."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+import typer
+
+from flipcert.cli.console import notes
+from flipcert.cli.errors import stopping_at_once
+from flipcert.cli.options import DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
+from flipcert.cli.progress import Display
+from flipcert.cli.tables import print_comparison, print_flips, print_summary
+from flipcert.datasets.files import Columns, digest, read_table
+from flipcert.datasets.table import Table
+from flipcert.engine.jit import nothing_is_compiled
+from flipcert.evaluation.report import write_report
+from flipcert.evaluation.result import Result
+from flipcert.runs.describe import describe_point, describe_run
+from flipcert.runs.flip_list import flip_list
+from flipcert.runs.folder import RunFolder
+from flipcert.runs.job import Job, run_job
+from flipcert.runs.pictures import check_image_shape
+from flipcert.runs.settings import Settings
+from flipcert.runs.store import read_results, write_results
+
+
+def certify_command(
+    train: str,
+    test: str,
+    model: ModelOptions,
+    point: Point,
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    fail_under: int | None,
+) -> None:
+    """Certify with one model."""
+    (result,) = _run(train, test, [_settings(model, point)], data, run, proof)
+    summary = describe_point(result)
+    if run.json:
+        typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
+    else:
+        print_summary(result)
+        _tell_where(run.out)
+    if fail_under is not None and summary["metrics"]["median_radius"] < fail_under:
+        notes.print(f"The median radius {summary['metrics']['median_radius']} is below --fail-under {fail_under}.")
+        raise typer.Exit(1)
+
+
+def sweep_command(
+    train: str, test: str, model: ModelOptions, grid: Grid, data: DataOptions, run: RunOptions, proof: Proof
+) -> None:
+    """Certify with several models and compare them."""
+    partitions = _numbers(grid.partitions, "--partitions", int)
+    regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
+    points = [_settings(model, Point(n, reg)) for reg in regs for n in partitions]
+    results = _run(train, test, points, data, run, proof)
+    if run.json:
+        summary = {"points": [describe_point(result) for result in results]}
+        typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
+    else:
+        print_comparison(results)
+        _tell_where(run.out)
+
+
+def attack_command(
+    train: str, test: str, row: int, model: ModelOptions, point: Point, data: DataOptions, proof: Proof, form: str
+) -> None:
+    """Show the flips that change one prediction."""
+    if form not in ("table", "csv", "json"):
+        raise ValueError(f"--format must be table, csv or json; got {form!r}.")
+    settings = _settings(model, point)
+    with Display(proof.quiet) as display, _memory(proof), stopping_at_once("Nothing was written."):
+        display.stage("reading")
+        _tell_of_compiling(proof)
+        tables = _read(train, test, data)
+        if row >= tables[1].X.shape[0]:
+            raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
+        settings = replace(settings, classes=_classes(data, tables[0]))
+        flips = flip_list(*tables, settings, row, proof.exact, proof.time_limit, proof.jobs, display)
+    print_flips(flips, form)
+
+
+def report_command(runs: Sequence[Path], out: Path, title: str | None) -> None:
+    """Write one page about several runs."""
+    results = []
+    for path in runs:
+        own = read_results(path)
+        # Beside other runs, each is known by its folder.
+        results += [replace(result, name=f"{path.name}: {result.name}") for result in own] if len(runs) > 1 else own
+    if out.is_dir():
+        raise ValueError(f"--out {out} is a folder; name the page to write, such as {out / 'report.html'}.")
+    if not out.absolute().parent.is_dir():
+        raise ValueError(f"--out {out}: the folder {out.parent} does not exist; make it first.")
+    write_report(results, out, title=title)
+    typer.echo(f"Report: {out}")
+
+
+def _run(
+    train: str, test: str, points: list[Settings], data: DataOptions, run: RunOptions, proof: Proof
+) -> list[Result]:
+    """Certify, and keep everything in the folder of the run if there is one."""
+    command = shlex.join(["flipcert", *sys.argv[1:]])
+    if run.out is None:
+        last_words = "Nothing was kept; with --out, a run can go on."
+    else:
+        last_words = f"What is finished is in {run.out}; give the same command again to go on."
+    with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words):
+        display.stage("reading")
+        _tell_of_compiling(proof)
+        tables = _read(train, test, data)
+        classes = _classes(data, tables[0])
+        points = [replace(settings, classes=classes) for settings in points]
+        shape = _image_shape(run, tables[0])
+        job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs)
+        if run.out is None:
+            return run_job(job, None, display)
+        inputs = {"train": digest(train), "test": digest(test)}
+        identity = describe_run(job, inputs, asdict(data), proof.memory)
+        with RunFolder(run.out, identity).opened() as folder:
+            if folder.finished:
+                notes.print(f"{run.out} holds this run already; showing what is there.", soft_wrap=True)
+                return read_results(run.out)
+            results = run_job(job, folder, display)
+            display.stage("writing")
+            write_results(folder.path, results)
+            # The page says nothing about time, so that a run that was stopped ends with the same bytes.
+            write_report([replace(result, seconds=None) for result in results], folder.path / "report.html")
+            folder.finish(
+                {
+                    "command": command,
+                    "n_labels": len(tables[0].X),
+                    **identity,
+                    **_points(results),
+                    "timings": display.timings,
+                }
+            )
+            return results
+
+
+def _points(results: list[Result]) -> dict[str, Any]:
+    described = [describe_point(result) for result in results]
+    return described[0] if len(described) == 1 else {"points": described}
+
+
+def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
+    drop = tuple(data.drop or ())
+    first = read_table(train, Columns(data.label, drop, trusted=data.trusted), labelled=True)
+    # What is no feature of the training set need not be a column of the test set.
+    columns = Columns(data.label, ignore=(*drop, *([data.trusted] if data.trusted else [])))
+    second = read_table(test, columns, labelled=False, n_features=first.X.shape[1]).aligned_to(first)
+    assert first.y is not None
+    if second.y is not None and (second.y.dtype.kind == "U") != (first.y.dtype.kind == "U"):
+        raise ValueError(
+            f"the labels of {test} are of type {second.y.dtype}, but those of {train} are {first.y.dtype}; "
+            "use the same kind in both."
+        )
+    return first, second
+
+
+def _classes(data: DataOptions, train: Table) -> tuple[Any, ...] | None:
+    """The label space in the type of the labels."""
+    if data.classes is None:
+        return None
+    assert train.y is not None
+    named = data.classes.split(",")
+    try:
+        return tuple(np.array(named).astype(train.y.dtype if train.y.dtype.kind != "U" else str).tolist())
+    except ValueError:
+        raise ValueError(
+            f"--classes {data.classes} must name labels like those of {train.source}, which are {train.y.dtype}."
+        ) from None
+
+
+def _settings(model: ModelOptions, point: Point) -> Settings:
+    given = asdict(model) | {"reg": point.reg}
+    whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
+    options = {name: value for name, value in given.items() if value is not None}
+    return Settings(options=options, partitions=point.partitions, **whole)
+
+
+def _numbers(text: str, name: str, kind: type) -> list[Any]:
+    """A list such as 1,10,50."""
+    try:
+        values = [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{name} must be numbers with commas between them, such as 1,10; got {text!r}.") from None
+    if len(set(values)) < len(values):
+        raise ValueError(f"{name} names a number twice; got {text!r}.")
+    return values
+
+
+def _image_shape(run: RunOptions, train: Table) -> tuple[int, ...] | None:
+    if run.image_shape is None:
+        return None
+    return check_image_shape(tuple(_numbers_of_shape(run.image_shape)), train.X.shape[1])
+
+
+def _numbers_of_shape(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.replace("x", ",").split(",")]
+    except ValueError:
+        raise ValueError(f"--image-shape must be numbers such as 28,28 or 3,32,32; got {text!r}.") from None
+
+
+@contextmanager
+def _memory(proof: Proof) -> Iterator[None]:
+    with sklearn.config_context(working_memory=proof.memory):
+        yield
+
+
+def _tell_of_compiling(proof: Proof) -> None:
+    if nothing_is_compiled() and not proof.quiet:
+        notes.print("The first run compiles, which takes about a minute; all later ones start at once.", soft_wrap=True)
+
+
+def _tell_where(out: Path | None) -> None:
+    if out is not None:
+        typer.echo(f"Report: {out / 'report.html'}")

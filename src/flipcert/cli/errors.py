@@ -1,0 +1,97 @@
+"""What the command line says when something is wrong: one sentence, and an exit code that tells what kind it is."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import typer
+
+from flipcert.cli.console import notes
+
+WRONG_INPUT, INTERNAL, INTERRUPTED = 2, 70, 130
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def in_words(command: Function) -> Function:
+    """Let a command end with one sentence and exit code 2 whatever is wrong with its input."""
+
+    @functools.wraps(command)
+    def told(*arguments: Any, **options: Any) -> Any:
+        try:
+            return command(*arguments, **options)
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            notes.print("\nInterrupted. Nothing was begun yet.")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read our output has had enough of it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+            if os.environ.get("FLIPCERT_DEBUG"):
+                raise
+            notes.print(f"[bold red]Error:[/] {_escaped(_sentence(error))}", soft_wrap=True)
+            raise typer.Exit(WRONG_INPUT) from None
+        except Exception as error:
+            if os.environ.get("FLIPCERT_DEBUG"):
+                raise
+            notes.print(
+                f"[bold red]Error:[/] flipcert failed ({_escaped(repr(error))}); this is a bug, please report it "
+                "with what FLIPCERT_DEBUG=1 shows.",
+                soft_wrap=True,
+            )
+            raise typer.Exit(INTERNAL) from None
+
+    return told  # type: ignore[return-value]
+
+
+@contextmanager
+def stopping_at_once(message: str) -> Iterator[None]:
+    """Let Ctrl-C end the process at once, with a message, as long as the block lasts.
+
+    Compiled code and solvers cannot be interrupted and threads would be waited for. Nothing is lost by not waiting:
+    files appear whole or not at all.
+    """
+
+    def stop(*_: object) -> None:
+        notes.show_cursor(True)
+        notes.print(f"\nInterrupted. {message}", soft_wrap=True)
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears of it
+        return
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _sentence(error: BaseException) -> str:
+    """The first paragraph of a message, as a sentence."""
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror.lower()}."
+    text = " ".join(str(error).strip().split("\n\n")[0].split()) or type(error).__name__
+    if isinstance(error, MemoryError):
+        text = f"there is not enough memory ({text.rstrip('.').lower()}); use more partitions or a smaller --memory"
+    # A sentence begins with a capital letter, but not if that would change a path or the name of an argument.
+    text = text[0].upper() + text[1:] if text.split()[0] in ("the", "column", "there") else text
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,107 @@
+"""Arguments and options that several commands share.
+
+What may be chosen is checked where it is known, so that the help does not wait for imports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
+    # A default of None is explained by the text.
+    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+
+
+_MODEL, _DATA, _RUN = "Model", "Data", "Run"
+
+Train = Annotated[str, typer.Argument(help="Training data: a file of features and labels.", show_default=False)]
+Test = Annotated[str, typer.Argument(help="Test points, with or without labels.", show_default=False)]
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model, all but the number of partitions and the regularisation."""
+
+    model: Annotated[str, _option(_MODEL, "svm, ridge or neighbors.", "--model", "-m")] = "svm"
+    kernel: Annotated[str | None, _option(_MODEL, "ntk, linear or rbf; ntk if not given.", "--kernel", "-k")] = None
+    depth: Annotated[int | None, _option(_MODEL, "ntk: number of hidden layers, 1 if not given.")] = None
+    activation: Annotated[str | None, _option(_MODEL, "ntk: linear, relu or erf; linear if not given.")] = None
+    weight_std: Annotated[float | None, _option(_MODEL, "ntk: scale of weights, 1 if not given.")] = None
+    bias_std: Annotated[float | None, _option(_MODEL, "ntk: scale of biases, 0 if not given.")] = None
+    gamma: Annotated[float | None, _option(_MODEL, "rbf: inverse squared width; 1 / features if not given.")] = None
+    C: Annotated[float | None, _option(_MODEL, "svm: C, if it is to be checked; small if not given.", "--C")] = None
+    n_neighbors: Annotated[
+        int | None, _option(_MODEL, "neighbors: how many, 5 if not given.", "--neighbors", min=1)
+    ] = None
+    weights: Annotated[
+        str | None, _option(_MODEL, "neighbors: uniform or distance; uniform if not given.", "--neighbor-weights")
+    ] = None
+    scale: Annotated[
+        str, _option(_MODEL, "Scale features, without labels: none, standard (columns) or unit (rows).")
+    ] = "none"
+    partition_rule: Annotated[str, _option(_MODEL, "Which rows go together: sorted, hash or random.")] = "sorted"
+    seed: Annotated[int, _option(_MODEL, "Seed of --partition-rule random.", min=0)] = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One number of partitions and one regularisation."""
+
+    partitions: Annotated[
+        int, _option(_MODEL, "Partitions of the ensemble; 1 is one model.", "--partitions", "-n", min=1)
+    ] = 1
+    reg: Annotated[float | None, _option(_MODEL, "ridge: regularisation, 1 if not given.")] = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Several of them."""
+
+    partitions: Annotated[str, _option(_MODEL, "Numbers of partitions; 1 is one model.", "--partitions", "-n")] = (
+        "1,10,50,100"
+    )
+    reg: Annotated[str | None, _option(_MODEL, "ridge: regularisations, such as 0.1,1,10; 1 if not given.")] = None
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What the files mean."""
+
+    label: Annotated[str, _option(_DATA, "Column of the labels (csv, parquet).", "--label", "-l")] = "label"
+    drop: Annotated[
+        list[str] | None, _option(_DATA, "Column that is not a feature (csv, parquet); repeat for more.")
+    ] = None
+    trusted: Annotated[
+        str | None, _option(_DATA, "Column (csv, parquet) or array (npz) of labels that cannot be flipped.")
+    ] = None
+    classes: Annotated[
+        str | None, _option(_DATA, "The label space, such as a,b,c, if the labels do not show all of it.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How far to go for a certificate, and with what."""
+
+    exact: Annotated[bool, _option(_RUN, "Close radii that are left open with a solver.", "--exact")] = False
+    time_limit: Annotated[float, _option(_RUN, "Seconds for one integer program of --exact.")] = 60.0
+    jobs: Annotated[int | None, _option(_RUN, "Threads; all cores if not given.", "--jobs", "-j", min=1)] = None
+    memory: Annotated[int, _option(_RUN, "MiB that blocks of test points may take beside the data.", min=16)] = 1024
+    quiet: Annotated[bool, _option(_RUN, "Show no progress.", "--quiet", "-q")] = False
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What to keep of a run, and what to show."""
+
+    out: Annotated[
+        Path | None, _option(_RUN, "Folder of the run: results, report, and where it goes on.", "--out", "-o")
+    ] = None
+    attacks: Annotated[int, _option(_RUN, "Test points whose smallest attacks the report shows.", min=0)] = 100
+    image_shape: Annotated[str | None, _option(_RUN, "Rows are images: height,width or channels,height,width.")] = None
+    json: Annotated[bool, _option(_RUN, "Print the summary as JSON.", "--json")] = False

@@ -1,0 +1,140 @@
+"""How far a job is: a bar on a terminal, a line now and then in a log, nothing when quiet."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from flipcert.cli.console import notes
+from flipcert.runs.job import Stages
+
+# Seconds between lines in a log.
+_PAUSE = 5.0
+
+
+class Display(Stages):
+    """Shows the stages of a job and how far each is, and notes how long they took.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.timings: dict[str, float] = {}
+        self._quiet = quiet
+        self._stage: tuple[str, float] | None = None
+        self._task: _LogTask | _BarTask | None = None
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            _DoneColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=notes,
+            transient=True,
+            disable=quiet or not notes.is_terminal,
+            expand=True,
+        )
+
+    def __enter__(self) -> Display:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end_stage()
+        self._progress.stop()
+
+    def stage(self, name: str) -> None:
+        """A stage begins, and the one before it ends."""
+        self._end_stage()
+        self._stage = (name, time.perf_counter())
+        if self._quiet:
+            return
+        self._task = _BarTask(self._progress, name) if notes.is_terminal else _LogTask(name)
+
+    def begin(self, total: int, unit: str) -> None:
+        """A step of the stage begins."""
+        if self._task is not None:
+            self._task.begin(total, unit)
+
+    def advance(self, units: int) -> None:
+        """Some of the step is done."""
+        if self._task is not None:
+            self._task.advance(units)
+
+    def _end_stage(self) -> None:
+        if self._stage is not None:
+            name, start = self._stage
+            self.timings[name] = round(time.perf_counter() - start, 3)
+            self._stage = None
+        if self._task is not None:
+            self._task.end()
+            self._task = None
+
+
+class _BarTask:
+    """A stage as a bar."""
+
+    def __init__(self, progress: Progress, name: str) -> None:
+        self._progress = progress
+        self._name = name
+        self._task = progress.add_task(name.capitalize(), total=None, unit="")
+
+    def begin(self, total: int, unit: str) -> None:
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(self._name.capitalize(), total=total, unit=unit)
+
+    def advance(self, units: int) -> None:
+        self._progress.advance(self._task, units)
+
+    def end(self) -> None:
+        self._progress.remove_task(self._task)
+
+
+class _LogTask:
+    """A stage as lines."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name.capitalize()
+        self._total, self._done, self._unit = 0, 0, ""
+        self._last = time.perf_counter()
+        notes.print(f"{self._name} ...")
+
+    def begin(self, total: int, unit: str) -> None:
+        self._total, self._done, self._unit = total, 0, unit
+
+    def advance(self, units: int) -> None:
+        self._done += units
+        if time.perf_counter() - self._last > _PAUSE:
+            self._last = time.perf_counter()
+            notes.print(f"{self._name}: {self._done:,} of {self._total:,} {self._unit}")
+
+    def end(self) -> None:
+        """Nothing is left to say."""
+
+
+class _DoneColumn(ProgressColumn):
+    """How much is done, of how much, how fast."""
+
+    def render(self, task: Task) -> Text:
+        if task.total is None:
+            return Text("")
+        speed = f", {task.speed:,.0f}/s" if task.speed and task.speed >= 1 else ""
+        return Text(f"{int(task.completed):,} of {int(task.total):,} {task.fields['unit']}{speed}")

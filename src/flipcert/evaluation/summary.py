@@ -1,0 +1,41 @@
+"""What a certified test set comes to, as a few plain numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
+from flipcert.evaluation.result import Result
+from flipcert.evaluation.series import counted
+
+# Numbers of flips at which the certified accuracy is told, as far as anything is certified there.
+_BUDGETS = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000])
+
+
+def summarise(result: Result) -> dict[str, Any]:
+    """Numbers that describe a result; without labels those that need none.
+
+    Medians are over the correct predictions, or over all predictions where labels are not known.
+    """
+    c = result.certificates
+    known = result.labels is not None
+    counts = counted(c, result.labels)
+    summary: dict[str, Any] = {"test_points": len(c), "training_labels": c.n_labels}
+    if known:
+        summary["accuracy"] = float(counts.mean())
+    summary["median_radius"] = median_certified_robustness(counts, c.radius)
+    summary["median_radius_upper"] = median_certified_robustness(counts, c.radius_upper)
+    if c.blackbox_radius is not None:
+        summary["median_blackbox_radius"] = median_certified_robustness(counts, c.blackbox_radius)
+    if known:
+        summary["median_radius_over_all"] = median_certified_robustness(counts, c.radius, over="all")
+    summary["largest_radius"] = int(c.radius.max())
+    summary["share_exact"] = float(c.exact.mean())
+    summary["share_rounding_sensitive"] = float(c.rounding_sensitive.mean())
+    name = "certified_accuracy" if known else "share_certified"
+    budgets = _BUDGETS[: int(np.searchsorted(_BUDGETS, c.radius.max())) + 1]
+    shares = np.atleast_1d(certified_accuracy(counts, c.radius, budgets))
+    summary[name] = {str(flips): float(share) for flips, share in zip(budgets, shares, strict=True)}
+    return summary

@@ -1,0 +1,98 @@
+"""The flips that change one prediction, one by one, and what each leaves of its lead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.datasets.table import Table
+from flipcert.engine.watch import watched_by
+from flipcert.ensemble import PartitionEnsemble
+from flipcert.runs.job import Stages
+from flipcert.runs.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class FlipList:
+    """An attack on one prediction.
+
+    Attributes
+    ----------
+    row : int
+        The test point.
+    prediction, label, target : Any
+        What is predicted, what is right (None if not known), and what is predicted after the flips (None if no
+        attack is known).
+    radius : int
+        Flips that are proven not to suffice.
+    exact : bool
+        Whether no smaller attack exists.
+    indices, old, new : ndarray
+        Training rows and their labels before and after, most influential first.
+    leads : ndarray
+        Lead of the predicted class over the best other one before the first flip and after each.
+    unit : str
+        What the lead is counted in.
+    """
+
+    row: int
+    prediction: Any
+    label: Any
+    target: Any
+    radius: int
+    exact: bool
+    indices: NDArray[np.int64]
+    old: NDArray[Any]
+    new: NDArray[Any]
+    leads: NDArray[np.float64]
+    unit: str
+
+
+def flip_list(
+    train: Table,
+    test: Table,
+    settings: Settings,
+    row: int,
+    exact: bool,
+    time_limit: float,
+    n_jobs: int | None,
+    stages: Stages,
+) -> FlipList:
+    """Find the smallest known attack on one test point."""
+    scaler = settings.scaler().fit(train.X)
+    X_train, x = scaler.transform(train.X), scaler.transform(test.X[row : row + 1])
+    model = settings.estimator(n_jobs)
+    y = np.asarray(train.y)
+    with watched_by(stages):
+        stages.stage("fitting")
+        model.fit(X_train, y, trusted=train.trusted)
+        stages.stage("looking for the attack")
+        certificates = model.certify(x, exact=exact, time_limit=time_limit)
+        (witness,) = model.worst_flips(x, exact=exact, time_limit=time_limit)
+    classes = model.classes_
+    first = int(np.searchsorted(classes, certificates.prediction[0]))
+    path = model.replay(x, witness) if witness is not None else np.zeros((0, classes.size))
+    others = np.delete(path, first, axis=1)
+    return FlipList(
+        row=row,
+        prediction=certificates.prediction[0].item(),
+        label=None if test.y is None else test.y[row].item(),
+        target=None if witness is None else classes[_winner(path[-1], first)].item(),
+        radius=int(certificates.radius[0]),
+        exact=bool(certificates.exact[0]),
+        indices=np.empty(0, np.int64) if witness is None else witness.indices,
+        old=y[:0] if witness is None else y[witness.indices],
+        new=y[:0] if witness is None else witness.labels,
+        leads=path[:, first] - others.max(axis=1),
+        unit="votes" if isinstance(model, PartitionEnsemble) else "score",
+    )
+
+
+def _winner(scores: NDArray[np.float64], before: int) -> int:
+    """The class that wins after the attack: it is not the one from before, even where sums round to a tie."""
+    others = scores.copy()
+    others[before] = -np.inf
+    return int(others.argmax())

@@ -1,0 +1,146 @@
+"""Which model is certified: a name and its options, as plain values that can be written down and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+
+from flipcert import kernels
+from flipcert.classifiers import KernelRidge, KernelSVM, WeightedNeighbors
+from flipcert.ensemble import PartitionEnsemble
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Something that can be chosen by name, and the options it takes, with their defaults."""
+
+    make: Callable[..., Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+KERNELS = {
+    "ntk": _Choice(kernels.NTK, {"depth": 1, "activation": "linear", "weight_std": 1.0, "bias_std": 0.0}),
+    "linear": _Choice(kernels.Linear),
+    "rbf": _Choice(kernels.RBF, {"gamma": None}),
+}
+MODELS = {
+    "svm": _Choice(KernelSVM, {"kernel": "ntk", "C": "auto"}),
+    "ridge": _Choice(KernelRidge, {"kernel": "ntk", "reg": 1.0}),
+    "neighbors": _Choice(WeightedNeighbors, {"n_neighbors": 5, "weights": "uniform"}),
+}
+SCALES: Mapping[str, Callable[[], Any]] = {"none": FunctionTransformer, "standard": StandardScaler, "unit": Normalizer}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A model and how it is fitted.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model, one of ``MODELS``.
+    options : mapping of str to Any
+        Options of the model and its kernel; what is left out has its default.
+    partitions : int
+        Number of partitions; 1 fits one model on everything.
+    partition_rule : str
+        How rows are assigned to partitions.
+    seed : int
+        Seed of the "random" rule.
+    scale : str
+        How features are scaled, without looking at labels: one of ``SCALES``.
+    classes : tuple or None
+        The label space, if it is larger than what the labels show.
+    """
+
+    model: str = "svm"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    partitions: int = 1
+    partition_rule: str = "sorted"
+    seed: int = 0
+    scale: str = "none"
+    classes: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("model", self.model, MODELS), ("scale", self.scale, SCALES)):
+            if value not in known:
+                raise ValueError(f"--{name} must be one of {', '.join(known)}; got {value!r}.")
+        if self.partitions < 1:
+            raise ValueError(f"--partitions must be at least 1; got {self.partitions}.")
+        complete = dict(MODELS[self.model].options)
+        if "kernel" in complete:
+            kernel = self.options.get("kernel", complete["kernel"])
+            if kernel not in KERNELS:
+                raise ValueError(f"--kernel must be one of {', '.join(KERNELS)}; got {kernel!r}.")
+            complete |= KERNELS[kernel].options
+        for name in self.options:
+            if name not in complete:
+                raise ValueError(f"--{_dashed(name)} does not apply to {self._described()}; leave it out.")
+        object.__setattr__(self, "options", complete | dict(self.options))
+
+    def estimator(self, n_jobs: int | None = None) -> BaseEstimator:
+        """The model, ready to be fitted on scaled features."""
+        options = dict(self.options)
+        if "kernel" in options:
+            choice = KERNELS[options["kernel"]]
+            options["kernel"] = choice.make(**{name: options.pop(name) for name in choice.options})
+        base = MODELS[self.model].make(**options, classes=self.classes, n_jobs=n_jobs)
+        if self.partitions == 1:
+            return base
+        return PartitionEnsemble(
+            base,
+            n_partitions=self.partitions,
+            partition=self.partition_rule,
+            classes=self.classes,
+            random_state=self.seed,
+            n_jobs=n_jobs,
+        )
+
+    def scaler(self) -> Any:
+        """What scales the features; it never sees a label."""
+        return SCALES[self.scale]()
+
+    def shown(self) -> dict[str, Any]:
+        """All that matters about the model, as plain values, without the number of partitions."""
+        shown: dict[str, Any] = {"model": self.model, **self.options, "scale": self.scale}
+        if self.classes is not None:
+            shown["classes"] = list(self.classes)
+        return shown
+
+    def identity(self) -> dict[str, Any]:
+        """All that decides the results, as plain values."""
+        identity = {**self.shown(), "partitions": self.partitions}
+        if self.partitions > 1:
+            identity["partition_rule"] = self.partition_rule
+            if self.partition_rule == "random":
+                identity["seed"] = self.seed
+        return identity
+
+    def kernel_identity(self) -> str:
+        """What two models must have in common to share a kernel; a model without one shares it with none."""
+        if "kernel" not in self.options:
+            return f"none of {id(self)}"
+        names = ["kernel", *KERNELS[self.options["kernel"]].options]
+        return repr([self.scale, *(self.options[name] for name in names)])
+
+    @property
+    def name(self) -> str:
+        """What to call the model in a line."""
+        options = self.options
+        parts = [self.model]
+        if "reg" in options:
+            parts.append(f"reg {options['reg']:g}")
+        parts.append("one model" if self.partitions == 1 else f"{self.partitions} partitions")
+        return ", ".join(parts)
+
+    def _described(self) -> str:
+        kernel = self.options.get("kernel")
+        return f"--model {self.model}" + (f" with --kernel {kernel}" if kernel else "")
+
+
+def _dashed(name: str) -> str:
+    return {"n_neighbors": "neighbors", "weights": "neighbor-weights"}.get(name, name.replace("_", "-"))

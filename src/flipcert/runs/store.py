@@ -1,0 +1,189 @@
+"""Results as files of a run: tables of certificates and attacks, and pictures of the rows that a report shows."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.certificates import Certificates
+from flipcert.engine.files import whole_file
+from flipcert.evaluation.result import Attack, Result
+from flipcert.runs.folder import SUMMARY
+
+CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"
+
+
+def write_results(folder: Path, results: Sequence[Result]) -> None:
+    """Write the tables of one result, or of all points of a sweep, which get a column ``point``."""
+    import pyarrow as pa
+
+    tables, attacks = [], []
+    for point, result in enumerate(results):
+        certified, flipped = _certificate_columns(result), _attack_columns(result)
+        if len(results) > 1:
+            certified = {"point": np.full(len(result.certificates), point), **certified}
+            flipped = {"point": np.full(flipped["row"].size, point), **flipped}
+        tables.append(pa.table(certified))
+        attacks.append(pa.table(flipped))
+    _write_parquet(folder / CERTIFICATES, pa.concat_tables(tables, promote_options="default"))
+    _write_parquet(folder / ATTACKS, pa.concat_tables([table for table in attacks if table.num_rows] or attacks[:1]))
+    images = {"test": results[0].test_images, "train": results[0].train_images}
+    if images["test"]:
+        arrays: dict[str, Any] = {f"{kind}_rows": np.array(list(own), np.int64) for kind, own in images.items()}
+        arrays |= {kind: np.stack(list(own.values())) for kind, own in images.items() if own}
+        with whole_file(folder / IMAGES) as file:
+            np.savez_compressed(file, **arrays)
+
+
+def read_results(path: str | os.PathLike[str]) -> list[Result]:
+    """Read the results of a finished run.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Folder of the run.
+
+    Returns
+    -------
+    list of Result
+        One, or one for each point of a sweep.
+    """
+    from pyarrow import ArrowInvalid, parquet
+
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is not the folder of a run; give one that `flipcert certify` or `sweep` wrote.")
+    if not (folder / SUMMARY).exists():
+        raise ValueError(f"{folder} has no {SUMMARY}: the run has not finished; run its command again to go on.")
+    try:
+        summary = json.loads((folder / SUMMARY).read_text())
+        table = _columns(parquet.ParquetFile(folder / CERTIFICATES).read())
+        attacks = _columns(parquet.ParquetFile(folder / ATTACKS).read())
+        images = _read_images(folder / IMAGES)
+        points = summary.get("points", [summary])
+        return [_result(summary, point, i, table, attacks, images) for i, point in enumerate(points)]
+    except (OSError, ArrowInvalid, KeyError, ValueError) as error:
+        raise ValueError(f"{folder} does not hold a complete run; run its command again in a new folder.") from error
+
+
+def _certificate_columns(result: Result) -> dict[str, Any]:
+    import pyarrow as pa
+
+    c = result.certificates
+    columns: dict[str, Any] = {"row": np.arange(len(c)), "prediction": c.prediction}
+    if result.labels is not None:
+        columns["label"] = result.labels
+    columns |= {"radius": c.radius, "radius_upper": c.radius_upper, "exact": c.exact}
+    if c.blackbox_radius is not None:
+        columns["blackbox_radius"] = c.blackbox_radius
+    columns["runner_up"] = c.runner_up
+    columns["target"] = pa.array(c.target.data, mask=np.ma.getmaskarray(c.target))
+    columns["rounding_sensitive"] = c.rounding_sensitive
+    return columns
+
+
+def _attack_columns(result: Result) -> dict[str, Any]:
+    attacks = result.attacks
+    empty = result.certificates.prediction[:0]
+    return {
+        "row": np.concatenate([np.full(a.indices.size, a.row) for a in attacks] or [np.empty(0, np.int64)]),
+        "flip": np.concatenate([np.arange(a.indices.size) for a in attacks] or [np.empty(0, np.int64)]),
+        "training_row": np.concatenate([a.indices for a in attacks] or [np.empty(0, np.int64)]),
+        "old_label": np.concatenate([a.old for a in attacks] or [empty]),
+        "new_label": np.concatenate([a.new for a in attacks] or [empty]),
+    }
+
+
+def _write_parquet(path: Path, table: Any) -> None:
+    from pyarrow import parquet
+
+    with whole_file(path) as file:
+        parquet.write_table(table, file, compression="zstd")
+
+
+def _columns(table: Any) -> dict[str, NDArray[Any] | np.ma.MaskedArray[Any, Any]]:
+    """Columns as arrays; one with missing values is masked."""
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        column = table.column(name).combine_chunks()
+        missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+        if missing.any():
+            import pyarrow.compute as pc
+
+            column = pc.fill_null(column, _anything(column))
+        values = column.to_numpy(zero_copy_only=False)
+        values = values.astype(str) if values.dtype == object else values
+        columns[name] = np.ma.masked_array(values, mask=missing) if missing.any() or name == "target" else values
+    return columns
+
+
+def _anything(column: Any) -> Any:
+    """A value to stand where one is missing."""
+    from pyarrow import types
+
+    return "" if types.is_string(column.type) or types.is_large_string(column.type) else 0
+
+
+def _result(
+    summary: dict[str, Any],
+    point: dict[str, Any],
+    number: int,
+    table: dict[str, Any],
+    attacks: dict[str, Any],
+    images: dict[str, dict[int, NDArray[np.uint8]]],
+) -> Result:
+    own = {name: values[table["point"] == number] for name, values in table.items()} if "point" in table else table
+    votes = own.get("blackbox_radius")
+    certificates = Certificates(
+        prediction=own["prediction"],
+        radius=own["radius"],
+        radius_upper=own["radius_upper"],
+        # One model has none, even if others of the sweep have.
+        blackbox_radius=None if votes is None or np.ma.is_masked(votes) else np.ma.getdata(votes),
+        runner_up=own["runner_up"],
+        target=own["target"],
+        rounding_sensitive=own["rounding_sensitive"],
+        n_labels=int(summary["n_labels"]),
+    )
+    mine = attacks["point"] == number if "point" in attacks else np.ones(attacks["row"].size, bool)
+    flips = {name: values[mine] for name, values in attacks.items()}
+    starts = np.flatnonzero(flips["flip"] == 0)
+    known = []
+    for start, stop in zip(starts, [*starts[1:], flips["flip"].size], strict=True):
+        place = slice(start, stop)
+        known.append(
+            Attack(
+                row=int(flips["row"][start]),
+                indices=flips["training_row"][place],
+                old=flips["old_label"][place],
+                new=flips["new_label"][place],
+            )
+        )
+    settings = dict(point["settings"])
+    return Result(
+        name=point["name"],
+        certificates=certificates,
+        labels=own.get("label"),
+        model=settings.pop("model"),
+        n_partitions=int(settings.pop("partitions")),
+        settings=settings,
+        attacks=tuple(known),
+        test_images=images["test"],
+        train_images=images["train"],
+    )
+
+
+def _read_images(path: Path) -> dict[str, dict[int, NDArray[np.uint8]]]:
+    if not path.exists():
+        return {"test": {}, "train": {}}
+    with np.load(path, allow_pickle=False) as stored:
+        return {
+            kind: dict(zip(stored[f"{kind}_rows"].tolist(), stored[kind], strict=True)) if kind in stored.files else {}
+            for kind in ("test", "train")
+        }

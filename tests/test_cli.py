@@ -1,0 +1,386 @@
+"""The command line: formats, run folders, resuming, attacks, sweeps, reports, and one sentence for what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyarrow import parquet
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+import flipcert
+from flipcert.cli import app
+from flipcert.engine import blocks
+from flipcert.runs import folder as run_folder
+
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+X_TRAIN, Y_TRAIN, X_TEST, Y_TEST = IRIS_X[::2], NAMES[IRIS_Y[::2]], IRIS_X[1::2], NAMES[IRIS_Y[1::2]]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def summary_of(*arguments):
+    result = run(*arguments, "--json", "--quiet")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def refused(*arguments, code=2):
+    """What is said to a command that cannot be carried out: one sentence."""
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    said = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
+    assert len(said) == 1, result.output
+    assert said[0].endswith(".")
+    return said[0]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name, X, y in (("train", X_TRAIN, Y_TRAIN), ("test", X_TEST, Y_TEST)):
+        np.savez(f"{name}.npz", X=X, y=y)
+        np.save(f"X_{name}.npy", X)
+        np.save(f"y_{name}.npy", y)
+        frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(label=y)
+        frame.to_csv(f"{name}.csv", index=False)
+        frame.to_parquet(f"{name}.parquet")
+        frame.drop(columns="label").to_csv(f"{name}-unlabelled.csv", index=False)
+    return tmp_path
+
+
+MODEL = ("--model", "ridge", "--kernel", "rbf", "--reg", "0.5", "--partitions", "3")
+
+
+def python_certificates():
+    base = flipcert.KernelRidge(flipcert.kernels.RBF(), reg=0.5)
+    return flipcert.PartitionEnsemble(base, n_partitions=3).fit(X_TRAIN, Y_TRAIN).certify(X_TEST)
+
+
+def test_all_formats_give_what_python_gives(data):
+    expected = python_certificates()
+    for kind in ("npz", "csv", "parquet"):
+        summary_of("certify", f"train.{kind}", f"test.{kind}", *MODEL, "--out", kind)
+        table = parquet.read_table(data / kind / "certificates.parquet").to_pandas()
+        assert table["radius"].tolist() == expected.radius.tolist()
+        assert table["radius_upper"].tolist() == expected.radius_upper.tolist()
+        assert table["blackbox_radius"].tolist() == expected.blackbox_radius.tolist()
+        assert table["prediction"].tolist() == expected.prediction.tolist()
+        assert table["runner_up"].tolist() == expected.runner_up.tolist()
+        assert table["exact"].tolist() == expected.exact.tolist()
+        assert table["target"].tolist() == expected.target.tolist()
+        assert table["label"].tolist() == Y_TEST.tolist()
+    assert (
+        summary_of("certify", "X_train.npy,y_train.npy", "X_test.npy,y_test.npy", *MODEL)["metrics"]
+        == (summary_of("certify", "train.csv", "test.npz", *MODEL)["metrics"])
+    )
+
+
+def test_summary_and_table(data):
+    expected = python_certificates()
+    summary = summary_of("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
+    metrics = summary["metrics"]
+    assert metrics["accuracy"] == pytest.approx(np.mean(expected.prediction == Y_TEST))
+    assert metrics["median_radius"] == expected.median_certified_robustness(Y_TEST)
+    assert metrics["certified_accuracy"]["2"] == pytest.approx(expected.certified_accuracy(Y_TEST, 2))
+    stored = json.loads((data / "run" / "summary.json").read_text())
+    assert stored["metrics"] == metrics
+    assert stored["inputs"]["train"]["rows"] == 75
+    assert stored["versions"]["flipcert"] == flipcert.__version__
+    assert {"reading", "fitting", "certifying"} <= set(stored["timings"])
+    again = run("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
+    assert again.exit_code == 0
+    assert "holds this run already" in again.stderr
+    assert f"medianradius{metrics['median_radius']}" in again.stdout.replace(" ", "")
+    assert "Half of the correct predictions withstand" in again.stdout
+
+
+def test_without_labels_there_is_no_accuracy(data):
+    metrics = summary_of("certify", "train.csv", "test-unlabelled.csv", *MODEL, "--out", "run")["metrics"]
+    assert "accuracy" not in metrics
+    assert metrics["median_radius"] >= 0
+    assert "label" not in parquet.read_table(data / "run" / "certificates.parquet").column_names
+    assert "Half of the predictions withstand" in run("certify", "train.csv", "test-unlabelled.csv", *MODEL).stdout
+
+
+def test_other_models_and_options(data):
+    def radii(model, *options):
+        summary_of("certify", "train.npz", "test.npz", *options, "--out", "run")
+        found = parquet.read_table(data / "run" / "certificates.parquet")["radius"].to_numpy()
+        assert found.tolist() == model.fit(X_TRAIN, Y_TRAIN).certify(X_TEST).radius.tolist()
+        for file in (data / "run").iterdir():
+            file.unlink()
+
+    radii(flipcert.KernelSVM())
+    radii(flipcert.KernelSVM("linear", C=1e-6), "--kernel", "linear", "--C", "1e-6")
+    radii(
+        flipcert.WeightedNeighbors(7, "distance"),
+        "--model",
+        "neighbors",
+        "--neighbors",
+        7,
+        "--neighbor-weights",
+        "distance",
+    )
+    relu = flipcert.kernels.NTK(depth=2, activation="relu", bias_std=0.1)
+    radii(flipcert.KernelSVM(relu), "--depth", 2, "--activation", "relu", "--bias-std", 0.1)
+    classes = [*NAMES.tolist(), "none"]
+    radii(flipcert.KernelSVM(classes=classes), "--classes", ",".join(classes))
+
+
+def test_trusted_labels(data):
+    trusted = np.arange(75) % 2 == 0
+    np.savez("trusted.npz", X=X_TRAIN, y=Y_TRAIN, mine=trusted)
+    summary_of("certify", "trusted.npz", "test.npz", "--trusted", "mine", "--out", "run")
+    model = flipcert.KernelSVM().fit(X_TRAIN, Y_TRAIN, trusted=trusted)
+    radius = parquet.read_table(data / "run" / "certificates.parquet")["radius"].to_numpy()
+    assert radius.tolist() == model.certify(X_TEST).radius.tolist()
+
+
+def test_scaling_never_sees_labels_and_is_the_same_for_both(data):
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(X_TRAIN)
+    model = flipcert.KernelSVM().fit(scaler.transform(X_TRAIN), Y_TRAIN)
+    expected = model.certify(scaler.transform(X_TEST)).median_certified_robustness(Y_TEST)
+    metrics = summary_of("certify", "train.npz", "test.npz", "--scale", "standard")["metrics"]
+    assert metrics["median_radius"] == expected
+
+
+def test_wrong_options_are_refused(data):
+    files = ("certify", "train.npz", "test.npz")
+    assert "--model must be one of svm, ridge, neighbors" in refused(*files, "--model", "forest")
+    assert "--kernel must be one of" in refused(*files, "--kernel", "cosine")
+    assert "--reg does not apply to --model svm" in refused(*files, "--reg", 1)
+    assert "--gamma does not apply to --model svm with --kernel linear" in refused(
+        *files, "--gamma", 1, "--kernel", "linear"
+    )
+    assert "--neighbors does not apply" in refused(*files, "--neighbors", 3)
+    assert "reg must be a positive number" in refused(*files, "--model", "ridge", "--reg", -1)
+    assert "C_max_" in refused(*files, "--C", 1000)
+    assert "n_partitions must be" in refused(*files, "--partitions", 500)
+    assert "partition must be one of" in refused(*files, "--partitions", 3, "--partition-rule", "label")
+    assert "--image-shape 3,3 does not fit rows of 4 features" in refused(*files, "--image-shape", "3,3")
+    assert "does not name" in refused(*files, "--classes", "setosa,versicolor")
+    assert "depth must be" in refused(*files, "--depth", -1)
+    assert "numbers with commas" in refused("sweep", *files[1:], "--partitions", "1;2")
+    assert "names a number twice" in refused("sweep", *files[1:], "--partitions", "2,2")
+    assert "--row must be below the 75 rows" in refused("attack", *files[1:], "--row", 75)
+    assert "--format must be table, csv or json" in refused("attack", *files[1:], "--row", 0, "--format", "xml")
+
+
+@pytest.mark.parametrize(
+    "wrong", [["certify"], ["certify", "a", "b", "--nonsense"], ["certify", "a", "b", "--partitions", "0"]]
+)
+def test_wrong_usage_gets_the_usage_line(data, wrong):
+    result = run(*wrong)
+    assert result.exit_code == 2
+    assert "Usage: " in result.stderr
+
+
+def test_wrong_data_is_refused(data):
+    assert "nowhere.csv does not exist" in refused("certify", "nowhere.csv", "test.csv")
+    assert "has no labels" in refused("certify", "train-unlabelled.csv", "test.csv")
+    assert "or name another with --label" in refused("certify", "train.csv", "test.csv", "--label", "species")
+    np.savez("one.npz", X=X_TRAIN, y=np.zeros(75))
+    assert "one class only" in refused("certify", "one.npz", "test-unlabelled.csv")
+    np.savez("numbers.npz", X=X_TEST, y=IRIS_Y[1::2])
+    assert "use the same kind in both" in refused("certify", "train.npz", "numbers.npz")
+    np.savez("narrow.npz", X=X_TEST[:, :3])
+    assert "has 3 features, but train.npz has 4" in refused("certify", "train.npz", "narrow.npz")
+
+
+def test_folders_of_other_runs_are_refused_not_overwritten(data):
+    summary_of("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
+    before = {file.name: file.read_bytes() for file in (data / "run").iterdir()}
+    other = (*MODEL[:-1], "5")
+    assert "holds another run" in refused("certify", "train.npz", "test.npz", *other, "--out", "run")
+    assert "models: 0: partitions was 3, is 5" in refused("certify", "train.npz", "test.npz", *other, "--out", "run")
+    assert "inputs: test: sha256 was" in refused("certify", "train.npz", "train.npz", *MODEL, "--out", "run")
+    assert {file.name: file.read_bytes() for file in (data / "run").iterdir()} == before
+    (data / "mine").mkdir()
+    (data / "mine" / "thesis.txt").write_text("words")
+    assert "holds other files and no run" in refused("certify", "train.npz", "test.npz", "--out", "mine")
+    assert "is a file" in refused("certify", "train.npz", "test.npz", "--out", "train.npz")
+    assert "has not finished" in refused("report", "mine")
+    assert "is not the folder of a run" in refused("report", "nowhere")
+
+
+def test_a_full_disk_is_told_in_a_sentence(data, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(run_folder.RunFolder, "keep", full)
+    said = refused("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
+    assert said == "Error: --out run cannot be written: no space left on device."
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
+
+
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(data, monkeypatch, small_blocks):
+    command = ("certify", "train.npz", "test.npz", *MODEL, "--image-shape", "2,2", "--quiet")
+    assert run(*command, "--out", "whole").exit_code == 0
+    keep, kept = run_folder.RunFolder.keep, []
+
+    def keep_some(folder, name, outcome):
+        if len(kept) % 3 == 2:
+            kept.append("stopped")
+            raise KeyboardInterrupt
+        kept.append(name)
+        keep(folder, name, outcome)
+
+    monkeypatch.setattr(run_folder.RunFolder, "keep", keep_some)
+    codes = []
+    while not codes or codes[-1] != 0:
+        codes.append(run(*command, "--out", "parts").exit_code)
+    assert len(codes) >= 3
+    assert len(kept) == len(set(kept)) + kept.count("stopped") - 1  # no block twice
+    for name in ("certificates.parquet", "attacks.parquet", "images.npz", "report.html", "run.json"):
+        assert (data / "parts" / name).read_bytes() == (data / "whole" / name).read_bytes(), name
+    assert sorted(file.name for file in (data / "parts").iterdir()) == sorted(
+        ["certificates.parquet", "attacks.parquet", "images.npz", "report.html", "run.json", "summary.json"]
+    )
+
+
+def test_a_run_that_is_killed_goes_on(data, tmp_path):
+    """A real kill: the process has no chance to tidy up."""
+    rng = np.random.default_rng(0)
+    np.savez("large.npz", X=rng.normal(size=(3000, 20)).astype("f4"), y=rng.integers(0, 3, 3000))
+    np.savez("many.npz", X=rng.normal(size=(20_000, 20)).astype("f4"))
+    command = [sys.executable, "-m", "flipcert", "certify", "large.npz", "many.npz", "--quiet", "--attacks", "5",
+               "--partitions", "20", "--jobs", "1", "--out"]  # fmt: skip
+    process = subprocess.Popen([*command, "killed"])
+    deadline = time.monotonic() + 120
+    while len(list((data / "killed").glob("blocks/*.npz"))) < 3 and time.monotonic() < deadline:
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert not (data / "killed" / "summary.json").exists()
+    assert "has not finished" in refused("report", "killed")
+    for folder in ("killed", "whole"):
+        subprocess.run([*command, folder], check=True, capture_output=True)
+    for name in ("certificates.parquet", "attacks.parquet", "report.html"):
+        assert (data / "killed" / name).read_bytes() == (data / "whole" / name).read_bytes()
+    assert not list((data / "killed").glob(".*"))
+
+
+@pytest.mark.parametrize("model", [MODEL, ("--model", "ridge"), ("--model", "neighbors", "--neighbors", "9"), ()])
+def test_attacks_work_when_they_are_carried_out(data, model):
+    row = 3
+    table = run("attack", "train.npz", "test.npz", "--row", row, *model, "--quiet")
+    assert table.exit_code == 0, table.output
+    found = json.loads(run("attack", "train.npz", "test.npz", "--row", row, *model, "--json", "--quiet").stdout)
+    printed = run("attack", "train.npz", "test.npz", "--row", row, *model, "--format", "csv", "--quiet").stdout
+    rows = list(csv.DictReader(io.StringIO(printed)))
+    assert [int(flip["training_row"]) for flip in rows] == [flip["training_row"] for flip in found["flips"]]
+    assert len(rows) == found["radius"] + 1
+    assert f"These {len(rows)} flips turn it into {found['target']}" in table.stdout
+    flipped = Y_TRAIN.copy()
+    for flip in found["flips"]:
+        assert flipped[flip["training_row"]] == flip["old_label"]
+        flipped[flip["training_row"]] = flip["new_label"]
+    np.savez("flipped.npz", X=X_TRAIN, y=flipped)
+    assert summary_of("certify", "flipped.npz", "test.npz", *model, "--out", "after")
+    after = parquet.read_table(data / "after" / "certificates.parquet").to_pandas()
+    assert after["prediction"][row] == found["target"] != found["prediction"]
+    unit = "votes" if "--partitions" in model else "score"
+    leads = [flip[f"{unit}_lead"] for flip in found["flips"]]
+    assert found["lead_before"] >= leads[0] >= leads[-1]
+    assert leads[-1] <= 1e-9
+
+
+def test_no_attack_is_said_so(data):
+    np.savez("all.npz", X=X_TRAIN, y=Y_TRAIN, mine=np.ones(75, bool))
+    result = run("attack", "all.npz", "test.npz", "--row", 0, "--trusted", "mine", "--quiet")
+    assert result.exit_code == 0
+    assert "No attack is known" in result.stdout
+
+
+@pytest.mark.parametrize("model", [("--kernel", "rbf"), ("--activation", "relu"), ()])
+def test_points_of_a_sweep_are_what_certify_gives(data, model):
+    options = ("--model", "ridge", *model)
+    swept = summary_of(
+        "sweep", "train.npz", "test.npz", *options, "--partitions", "1,3", "--reg", "0.1,1", "--out", "swept"
+    )
+    assert [(p["settings"]["reg"], p["settings"]["partitions"]) for p in swept["points"]] == [
+        (0.1, 1), (0.1, 3), (1.0, 1), (1.0, 3)
+    ]  # fmt: skip
+    for point in swept["points"]:
+        settings = point["settings"]
+        one = ("--reg", settings["reg"], "--partitions", settings["partitions"])
+        assert summary_of("certify", "train.npz", "test.npz", *options, *one)["metrics"] == point["metrics"]
+    assert not list((data / "swept").glob("**/*.npy"))
+    result = run("sweep", "train.npz", "test.npz", *options, "--partitions", "1,3", "--reg", "0.1,1", "--out", "swept")
+    assert result.exit_code == 0
+    assert "holds this run already" in result.stderr
+    assert len([line for line in result.stdout.splitlines() if line.strip().startswith(("0.1", "1 "))]) == 4
+
+
+def test_reports_of_several_runs(data):
+    summary_of("certify", "train.npz", "test.npz", "--out", "svm")
+    summary_of("sweep", "train.npz", "test.npz", *MODEL[:-2], "--partitions", "1,3", "--out", "sweep")
+    result = run("report", "svm", "sweep", "--out", "both.html", "--title", "Flowers & <more>")
+    assert result.exit_code == 0, result.output
+    page = (data / "both.html").read_text()
+    assert "Flowers &amp; &lt;more&gt;" in page
+    assert "svm: svm, one model" in page
+    assert "sweep: ridge, reg 0.5, 3 partitions" in page
+    assert "is a folder" in refused("report", "svm", "--out", "sweep")
+    assert "does not exist" in refused("report", "svm", "--out", "no/where.html")
+
+
+def test_a_median_can_be_demanded(data):
+    assert run("certify", "train.npz", "test.npz", "--fail-under", 1, "--quiet").exit_code == 0
+    result = run("certify", "train.npz", "test.npz", "--fail-under", 70, "--quiet")
+    assert result.exit_code == 1
+    assert "is below --fail-under 70" in result.stderr
+
+
+def test_damaged_runs_are_refused(data):
+    summary_of("certify", "train.npz", "test.npz", "--out", "run")
+    whole = (data / "run" / "certificates.parquet").read_bytes()
+    (data / "run" / "certificates.parquet").write_bytes(whole[:-20])
+    assert "does not hold a complete run" in refused("report", "run")
+    (data / "run" / "run.json").write_text("{")
+    assert "is damaged" in refused("certify", "train.npz", "test.npz", "--out", "run")
+
+
+def test_results_go_to_standard_output_and_progress_does_not(data):
+    result = run("certify", "train.npz", "test.npz", "--json")
+    assert json.loads(result.stdout)
+    assert "Certifying" in result.stderr
+    assert run("certify", "train.npz", "test.npz", "--json", "--quiet").stderr == ""
+
+
+def test_help_is_quick_and_teaches():
+    code = "import sys, flipcert.cli; print({'numba', 'sklearn', 'scipy', 'pyarrow'} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "set()"
+    for command in ("certify", "sweep", "attack", "report"):
+        assert f"flipcert {command} " in run(command, "--help").stdout
+    assert run("--version").stdout.strip() == f"flipcert {flipcert.__version__}"
+
+
+def test_two_processes_do_not_share_a_folder(data):
+    identity = {"a": 1}
+    second = run_folder.RunFolder(data / "run", identity).opened()
+    with run_folder.RunFolder(data / "run", identity).opened(), pytest.raises(ValueError, match="in use by another"):
+        second.__enter__()
