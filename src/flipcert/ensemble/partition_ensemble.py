@@ -16,8 +16,9 @@ from flipcert.engine.blocks import join, map_blocks, map_tasks
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
 from flipcert.ensemble.electorate import Electorate, Outcome
+from flipcert.ensemble.grey_box import GreyBox
 from flipcert.ensemble.partition import assign_partitions
-from flipcert.ensemble.voters import Voter, fit_voter, is_white_box
+from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.witness import Witness
@@ -34,8 +35,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : estimator
-        Base classifier: one of flipcert, a pipeline of label-free transformers that ends in one, or any scikit-learn
-        classifier (black-box certificate only).
+        Base classifier: one of flipcert, any other that has ``flip_costs(X, bound="lower")``, a pipeline of label-free
+        transformers that ends in one, or any scikit-learn classifier (black-box certificate only).
     n_partitions : int, default=10
         Number of partitions.
     partition : {"sorted", "hash", "random"} or array-like of int of shape (n_samples,), default="sorted"
@@ -132,10 +133,12 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         voters = map_tasks(fit_one, range(self.n_partitions), self.n_jobs)
         self._electorate: Electorate
-        if is_white_box(self.estimator):
+        if not is_white_box(self.estimator):
+            self._electorate = BlackBox(voters, self.classes_, self._n_labels)
+        elif is_label_linear(self.estimator):
             self._electorate = WhiteBox(voters, self.classes_.size, self._n_labels, pairwise)
         else:
-            self._electorate = BlackBox(voters, self.classes_, self._n_labels)
+            self._electorate = GreyBox(voters, self.classes_, self._n_labels, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
         return self
 
@@ -178,7 +181,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
-        Costs of base classifiers are exact where their weights are not negative, and the best bounds elsewhere.
+        Costs of label-linear base classifiers are exact where their weights are not negative, and the best bounds
+        elsewhere; others are asked for their costs.
 
         Parameters
         ----------
@@ -262,7 +266,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
         ask = getattr(self._electorate, question)
         needed = self._electorate.bytes_per_row
+        n_jobs = 1 if self._electorate.spreads_voters else self.n_jobs
         try:
-            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, self.n_jobs)
+            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, n_jobs)
         finally:
             self._electorate.release()
