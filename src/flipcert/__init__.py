@@ -3,7 +3,7 @@
 from flipcert import kernels
 from flipcert.certificates import Certificates
 from flipcert.certify import certify
-from flipcert.classifiers import KernelRidge, KernelSVM, WeightedNeighbors
+from flipcert.classifiers import BoundedNetwork, KernelRidge, KernelSVM, WeightedNeighbors
 from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
 from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 from flipcert.exceptions import CertificateError, UnsolvedError
@@ -12,6 +12,7 @@ from flipcert.flips import Witness, cheapest_flips, flip_costs
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoundedNetwork",
     "CertificateError",
     "Certificates",
     "KernelRidge",

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -61,39 +63,51 @@ def map_blocks(
     rows = block_rows(X.shape[0], bytes_per_row)
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
     return map_tasks(
-        lambda start: function(_filled(X[start : start + rows], rows), min(rows, X.shape[0] - start)),
+        lambda start: function(filled(X[start : start + rows], rows), min(rows, X.shape[0] - start)),
         range(0, X.shape[0], rows),
         n_jobs,
         at_once,
     )
 
 
-class _OneThread:
-    """Counts who needs BLAS to keep to one thread; the last one to leave restores what was there before."""
+def map_rows(function: Callable[[slice], Result], n_rows: int, bytes_per_row: int, n_jobs: int | None) -> list[Result]:
+    """Call ``function`` on ranges of rows, in order: as ``map_blocks``, where bits do not matter."""
+    rows = block_rows(n_rows, bytes_per_row)
+    at_once = max(1, memory_budget() // (rows * bytes_per_row))
+    ranges = [slice(start, min(start + rows, n_rows)) for start in range(0, n_rows, rows)]
+    return map_tasks(function, ranges, n_jobs, at_once)
 
-    def __init__(self) -> None:
+
+class OneThread:
+    """Counts who needs a library to keep to one thread; the last one to leave restores what was there before."""
+
+    def __init__(self, limit: Callable[[], AbstractContextManager[Any]]) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._controller: ThreadpoolController | None = None
-        self._limit: Any = None
+        self._make_limit = limit
+        self._limit: AbstractContextManager[Any] = nullcontext()
 
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit = self._make_limit()
                 self._limit.__enter__()
             self._users += 1
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
                 self._limit.__exit__(*error)
 
 
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
 # With one BLAS thread, sums have one order whatever the machine.
-one_blas_thread = _OneThread()
+one_blas_thread = OneThread(lambda: _thread_pools().limit(limits=1, user_api="blas"))
 
 
 def map_tasks(
@@ -122,6 +136,7 @@ def _workers(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def _filled(block: NDArray[Any], rows: int) -> NDArray[Any]:
+def filled(block: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The block with copies of its first row after the last, as many rows in all."""
     missing = rows - block.shape[0]
     return block if missing == 0 else np.concatenate([block, np.repeat(block[:1], missing, axis=0)])
