@@ -153,7 +153,7 @@ class BoundedNetwork(AppraisedClassifier):
             if most > self._n_labels:
                 raise ValueError(f"max_flips must be at most {self._n_labels}, the number of labels; got {most}.")
             self._limit = min(self._limit, int(most))
-        plan = self._make_plan(inputs)
+        self._plan = plan = self._make_plan(inputs)
         samples = Samples.of(inputs, codes, labels.coded.movable)
         with one_torch_thread:
             for layers in train(plan, samples):

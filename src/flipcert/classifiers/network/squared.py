@@ -24,8 +24,9 @@ class LabelLinearRun:
     r"""Training as weights of labels: scores :math:`s_c(t) = b_c(t) + \sum_i w_i(t) [y_i = c]`.
 
     With inputs :math:`\phi = (x, 1)`, a step multiplies what was there before by
-    :math:`M = (1 - \eta\mu) I - (2 \eta / B) \Phi_B^\top \Phi_B` and adds :math:`(2 \eta / B) \phi_i` to the class of
-    each sample of the batch. Going backwards from the last step, the product of all later M is known when a batch is met.
+    :math:`M = (1 - \eta\mu) I - (2 \eta / B) \Phi_B^\top \Phi_B` and adds :math:`(2 \eta / B) \phi_i` to the class
+    of each sample of the batch. Going backwards from the last step, the product of all later M is known when a batch
+    is met.
     """
 
     def __init__(self, plan: Plan, X: NDArray[np.float64], labels: Labels, n_jobs: int | None) -> None:
