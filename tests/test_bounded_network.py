@@ -283,7 +283,12 @@ def test_linear_squared_has_witnesses(blobs):
     model = flipcert.BoundedNetwork(loss="squared", learning_rate=0.1, epochs=3, classes=[0, 1, 2]).fit(X, y)
     certificates = model.certify(X_test)
     assert certificates.exact.all()
-    for t, witness in enumerate(model.worst_flips(X_test)):
+    witnesses = model.worst_flips(X_test)
+    assert sum(witness is not None for witness in witnesses) > 5
+    for t, witness in enumerate(witnesses):
+        if witness is None:
+            assert certificates.radius[t] == 30
+            continue
         assert len(witness) == certificates.radius[t] + 1
         after = clone(model).fit(X, witness.apply(y)).predict(X_test[t : t + 1])[0]
         assert after == certificates.target[t] != certificates.prediction[t]
@@ -336,8 +341,8 @@ def test_what_no_labels_can_change():
 
 def test_trusted_labels(blobs):
     X, y, X_test, _ = blobs
-    for settings in ({}, {"method": "intervals"}, {"hidden": (4,)}, {"loss": "squared", "learning_rate": 0.1}):
-        model = flipcert.BoundedNetwork(**{"learning_rate": 0.5, **settings})
+    for options in ({}, {"method": "intervals"}, {"hidden": (4,)}, {"loss": "squared", "learning_rate": 0.1}):
+        model = flipcert.BoundedNetwork(**{"learning_rate": 0.5, **options})
         free = clone(model).fit(X, y).certify(X_test)
         some = clone(model).fit(X, y, trusted=np.arange(30) % 3 != 0).certify(X_test)
         assert (some.radius >= free.radius).all()
@@ -365,7 +370,7 @@ def test_white_box_ensembles_are_never_below_black_box(base, blobs):
     votes = votes_of(model, X_test)
     assert np.array_equal(certificates.blackbox_radius, flipcert.blackbox_radius(votes, 3))
     assert (certificates.radius >= certificates.blackbox_radius).all()
-    costs = np.stack([e.certify(X_test).radius + 1 for e in model.estimators_], axis=1)
+    costs = np.stack([flipcert.certify(e, X_test).radius + 1 for e in model.estimators_], axis=1)
     assert (costs >= 1).all()
     for witness, upper in zip(model.worst_flips(X_test), certificates.radius_upper, strict=True):
         assert (witness is None) == (upper == 30)
@@ -405,20 +410,21 @@ def test_shares_stay_inside_their_bounds(seed, width):
     ahead = [softmax_ahead(box, a) for a in range(n_classes)]
     corners = [np.where(pick, upper, lower) for pick in itertools.product([False, True], repeat=n_classes)]
     inside = [lower + (upper - lower) * rng.random(lower.shape) for _ in range(5)]
-    found, differences = [], []
-    for scores in corners + inside:
-        p = torch.softmax(torch.from_numpy(scores), dim=1)
-        assert shares.holds(p)
-        found.append(p.numpy())
-        for a in range(n_classes):
-            others = [c for c in range(n_classes) if c != a]
-            gap = p[:, [a]] - p
-            assert Box(ahead[a].lower[:, others], ahead[a].upper[:, others]).holds(gap[:, others])
-        differences.append(found[-1][:, [0]] - found[-1])
+    found = torch.softmax(torch.from_numpy(np.stack(corners + inside)), dim=2).numpy()
+    gaps = found[..., :, None] - found[..., None, :]
+    assert (shares.lower.numpy() <= found).all()
+    assert (shares.upper.numpy() >= found).all()
+    for a, box in enumerate(ahead):
+        others = np.arange(n_classes) != a
+        assert (box.lower.numpy()[:, others] <= gaps[:, :, a, others]).all()
+        assert (box.upper.numpy()[:, others] >= gaps[:, :, a, others]).all()
+    if width == 800.0:
+        return  # too far apart for all digits
     # Sharp: some corner reaches every end.
-    assert np.allclose(np.min(found, axis=0), shares.lower, atol=1e-9)
-    assert np.allclose(np.max(found, axis=0), shares.upper, atol=1e-9)
-    assert np.allclose(np.max(differences, axis=0)[:, 1:], ahead[0].upper[:, 1:], atol=1e-9)
+    assert np.allclose(found.min(axis=0), shares.lower, atol=1e-9)
+    assert np.allclose(found.max(axis=0), shares.upper, atol=1e-9)
+    assert np.allclose(gaps.max(axis=0)[:, 0, 1:], ahead[0].upper[:, 1:], atol=1e-9)
+    assert np.allclose(gaps.min(axis=0)[:, 0, 1:], ahead[0].lower[:, 1:], atol=1e-9)
 
 
 def test_margins_are_sharper_than_scores():

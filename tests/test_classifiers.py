@@ -22,6 +22,11 @@ MODELS = [
     flipcert.WeightedNeighbors(n_neighbors=None, weights=RBF()),
     flipcert.WeightedNeighbors(n_neighbors=3, weights="distance"),
 ]
+NETWORKS = [
+    flipcert.BoundedNetwork(learning_rate=0.5),
+    flipcert.BoundedNetwork(loss="squared", learning_rate=0.05),
+    flipcert.BoundedNetwork(hidden=(4,), learning_rate=0.1, epochs=1),
+]
 ENSEMBLES = [
     flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3),
     flipcert.PartitionEnsemble(flipcert.KernelRidge()),
@@ -29,14 +34,14 @@ ENSEMBLES = [
 ]
 
 
-@parametrize_with_checks([*MODELS, *ENSEMBLES])
+@parametrize_with_checks([*MODELS, *NETWORKS, *ENSEMBLES])
 def test_scikit_learn_manners(estimator, check):
     if getattr(check, "func", check).__name__ == "check_array_api_input":
         return  # needs SCIPY_ARRAY_API set before scipy is imported; these estimators do not declare array API support
     check(estimator)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", [*MODELS, *NETWORKS], ids=str)
 @pytest.mark.parametrize(
     "names", [np.array(["cat", "dog", "emu"]), np.array([30, -2, 7]), np.array(["b", "a", "c"], dtype=object)]
 )
@@ -130,7 +135,7 @@ def test_grid_search_over_kernel_depth(blobs):
     assert search.best_estimator_.certify(X).radius.shape == (30,)
 
 
-@pytest.mark.parametrize("model", [*MODELS, *ENSEMBLES], ids=str)
+@pytest.mark.parametrize("model", [*MODELS, *NETWORKS, *ENSEMBLES], ids=str)
 def test_classes_may_be_missing_from_the_labels(model, blobs):
     X, y, X_test, _ = blobs
     model = clone(model).set_params(classes=["d", "a", "c", "b"])
@@ -145,7 +150,9 @@ def test_classes_may_be_missing_from_the_labels(model, blobs):
 
 
 @pytest.mark.parametrize(
-    "model", [flipcert.KernelSVM(), flipcert.KernelRidge(), flipcert.WeightedNeighbors(), ENSEMBLES[0]], ids=str
+    "model",
+    [flipcert.KernelSVM(), flipcert.KernelRidge(), flipcert.WeightedNeighbors(), NETWORKS[0], ENSEMBLES[0]],
+    ids=str,
 )
 def test_bad_training_sets(model, blobs):
     X, y, X_test, _ = blobs

@@ -2,7 +2,8 @@ r"""A linear model under cross-entropy, trained on full batches: intervals for s
 
 A flip has a *direct* effect on the score of class c at a point x, :math:`w\, \delta_{i,c} \phi_i^\top \phi_x` with w
 the sum of the rates so far, and an *indirect* one: what it did to earlier scores of the training samples moved the
-shares p that later gradients are made of, :math:`-\sum_s (\eta_s / n) \sum_i \phi_i^\top \phi_x \Delta p_i^s`. The r largest
+shares p that later gradients are made of,
+:math:`-\sum_s (\eta_s / n) \sum_i \phi_i^\top \phi_x \Delta p_i^s`. The r largest
 direct effects bound the first, once for all steps together; intervals for all training scores, step by step, bound the
 second. The training scores are also bounded by convexity (see `stability`); both hold, so their intersection does.
 """

@@ -124,21 +124,23 @@ def softmax_ahead(scores: Box, winner: int) -> Box:
     own_low, own_high = low[:, [winner]], high[:, [winner]]
     low[:, winner] = high[:, winner] = 0.0
     rest_low, rest_high = _sum_of_others(low), _sum_of_others(high)
-    down, up = own_low - high, own_high - low
-    lower = _ratio(down, own_low + high + torch.where(down < 0, rest_low, rest_high), -1.0)
-    upper = _ratio(up, own_high + low + torch.where(up > 0, rest_low, rest_high), 1.0)
+    # Scores, not exponentials, say which is larger: those may all be zero.
+    behind, leading = scores.lower[:, [winner]] < scores.upper, scores.upper[:, [winner]] > scores.lower
+    lower = _ratio(own_low - high, own_low + high + torch.where(behind, rest_low, rest_high), -1.0)
+    upper = _ratio(own_high - low, own_high + low + torch.where(leading, rest_low, rest_high), 1.0)
     return Box(lower - slack, upper + slack)
 
 
 def _exponentials(scores: Box) -> tuple[Tensor, Tensor, float]:
     """Exponentials of both ends, the largest one 1, and the relative error of what is made of them.
 
-    Rounded differences of scores are off by as much as they are large, and exponentials relatively by that.
+    Rounded differences of scores are off by as much as they are large, and exponentials relatively by that. Those that
+    are so small that they lose digits are moved outwards.
     """
     torch = load_torch()
     top = scores.upper.amax(dim=1, keepdim=True)
     low, high = torch.exp(scores.lower - top), torch.exp(scores.upper - top)
-    return low, high, rounding(scores.lower.shape[1] + _DEEPEST)
+    return torch.where(low < _TINY, 0.0, low), high.clamp_(min=_TINY), rounding(scores.lower.shape[1] + _DEEPEST)
 
 
 def _ratio(share: Tensor, total: Tensor, otherwise: float) -> Tensor:

@@ -3,7 +3,8 @@ r"""A linear model under cross-entropy: a flip cannot have moved the parameters 
 With inputs :math:`\phi = (x, 1)`, flipping the label of sample i adds :math:`(\eta / B)\, \delta_i \phi_i^\top` to a
 step, :math:`\delta_i` being the new one-hot label minus the old one, whatever the parameters are. From then on the
 change evolves like :math:`\Delta \leftarrow (I - \eta (H + \mu)) \Delta` with a Hessian
-:math:`0 \preceq H \preceq L`, where :math:`L` is half the largest eigenvalue of :math:`\Phi_B^\top \Phi_B / B`. Half way between the two ends,
+:math:`0 \preceq H \preceq L`, where :math:`L` is
+half the largest eigenvalue of :math:`\Phi_B^\top \Phi_B / B`. Half way between the two ends,
 :math:`\Delta` is multiplied by a known number, and off by at most :math:`\eta L / 2` times its norm. So a change is
 *centre* times :math:`\delta_i \phi_i^\top`, which acts on a test point as a label's weight does in a label-linear
 classifier, and something of norm at most :math:`\sqrt 2 \|\phi_i\|` times *spread*. Their magnitudes add up to *total*,
