@@ -260,13 +260,13 @@ def test_each_bound_proves_something(digits):
 @pytest.mark.parametrize("batch_size", [None, 3])
 @pytest.mark.parametrize("l2", [0.0, 0.5])
 def test_linear_squared_equals_the_recursion_of_label_weights(batch_size, l2):
-    X, y, X_test = small_problem(4, n=10)
+    X, y, X_test = small_problem(4, n=7)
     model = fitted({"loss": "squared", "learning_rate": 0.2, "epochs": 4}, X, y, batch_size=batch_size, l2=l2)
-    phi, points = np.column_stack([X, np.ones(10)]), np.column_stack([X_test, np.ones(12)])
-    V, W = np.zeros((3, 10)), start_of(model)[0].T
+    phi, points = np.column_stack([X, np.ones(7)]), np.column_stack([X_test, np.ones(12)])
+    V, W = np.zeros((3, 7)), start_of(model)[0].T
     for step in model._plan.steps:
-        rows = np.arange(10)[step.rows]
-        batch, hits, rate = phi[rows], np.eye(10)[rows], 2 * step.rate / len(rows)
+        rows = np.arange(7)[step.rows]
+        batch, hits, rate = phi[rows], np.eye(7)[rows], 2 * step.rate / len(rows)
         V = (1 - step.rate * l2) * V - rate * batch.T @ (batch @ V - hits)
         W = (1 - step.rate * l2) * W - rate * batch.T @ (batch @ W)
     weights, offset = points @ V, points @ W

@@ -23,9 +23,9 @@ MODELS = [
     flipcert.WeightedNeighbors(n_neighbors=3, weights="distance"),
 ]
 NETWORKS = [
-    flipcert.BoundedNetwork(learning_rate=0.5),
-    flipcert.BoundedNetwork(loss="squared", learning_rate=0.05),
-    flipcert.BoundedNetwork(hidden=(4,), learning_rate=0.1, epochs=1),
+    flipcert.BoundedNetwork(),
+    flipcert.BoundedNetwork(loss="squared", learning_rate=0.2, epochs=10, decay=0.0),
+    flipcert.BoundedNetwork(hidden=(8,), learning_rate=0.5, epochs=30, decay=0.0),
 ]
 ENSEMBLES = [
     flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3),

@@ -219,7 +219,8 @@ class BoundedNetwork(AppraisedClassifier):
         -------
         ndarray of shape (n_test,)
         """
-        return self.classes_[self._scores(X)[1]]
+        _, winners = self._scores(X)
+        return self.classes_[winners]
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Class scores; for two classes the second score minus the first.
