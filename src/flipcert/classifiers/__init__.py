@@ -2,6 +2,7 @@
 
 from flipcert.classifiers.neighbors import WeightedNeighbors
 from flipcert.classifiers.ridge import KernelRidge
+from flipcert.classifiers.smoothing import SmoothedLinear
 from flipcert.classifiers.svm import KernelSVM
 
-__all__ = ["KernelRidge", "KernelSVM", "WeightedNeighbors"]
+__all__ = ["KernelRidge", "KernelSVM", "SmoothedLinear", "WeightedNeighbors"]
