@@ -3,7 +3,14 @@
 from flipcert import kernels
 from flipcert.certificates import Certificates
 from flipcert.certify import certify
-from flipcert.classifiers import BoundedNetwork, KernelRidge, KernelSVM, WeightedNeighbors
+from flipcert.classifiers import (
+    BoundedNetwork,
+    FixedBudget,
+    KernelRidge,
+    KernelSVM,
+    SmoothedLinear,
+    WeightedNeighbors,
+)
 from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
 from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 from flipcert.exceptions import CertificateError, UnsolvedError
@@ -15,9 +22,11 @@ __all__ = [
     "BoundedNetwork",
     "CertificateError",
     "Certificates",
+    "FixedBudget",
     "KernelRidge",
     "KernelSVM",
     "PartitionEnsemble",
+    "SmoothedLinear",
     "UnsolvedError",
     "WeightedNeighbors",
     "Witness",
