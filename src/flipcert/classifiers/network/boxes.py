@@ -45,18 +45,17 @@ class Boxes:
         inputs, predicted = torch.from_numpy(X), torch.from_numpy(prediction)
         bytes_per_row = 128 * max(self._plan.widths)
 
-        def excluded(flips: int, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        def hope(flips: int, which: NDArray[np.bool_]) -> NDArray[np.int64]:
             layers = self.after(flips)
             if layers is None:
-                return np.zeros(floor.shape, np.bool_)
+                return np.full(floor.shape, -1)
 
-            def block(rows: slice) -> NDArray[np.bool_]:
-                found: NDArray[np.bool_] = cannot_win(layers, inputs[rows], predicted[rows]).numpy()
-                return found
+            def block(rows: slice) -> NDArray[np.int64]:
+                return np.where(cannot_win(layers, inputs[rows], predicted[rows]).numpy(), limit, -1)
 
             return np.concatenate(map_rows(block, X.shape[0], bytes_per_row, self._n_jobs))
 
-        raise_floor(floor, excluded, limit)
+        raise_floor(floor, hope, limit)
 
     def after(self, flips: int) -> list[Box] | None:
         """Box of every layer at the end of training; None if it overflowed."""

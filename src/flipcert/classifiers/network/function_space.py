@@ -58,7 +58,8 @@ class Steps:
         """Middle and radius of the change of each sample's share of a class less those of others, over all steps."""
         if winner not in self._ahead:
             middle, radius = (np.zeros(self._steps[0].nominal.shape) for _ in range(2))
-            for step in self._steps:
+            # Before the first step, nothing differs yet.
+            for step in self._steps[1:]:
                 lowest, highest = (end.numpy() for end in softmax_ahead(step.box, winner))
                 change = step.nominal[:, [winner]] - step.nominal
                 middle += step.weight * ((lowest + highest) / 2 - change)
@@ -88,12 +89,12 @@ class FunctionSpace:
         run, end = self._run, self._influences[-1]
         extra = run.error * run.norms * end.direct
 
-        def excluded(flips: int, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        def hope(flips: int, which: NDArray[np.bool_]) -> NDArray[np.int64]:
             steps = self._known.get(flips, self._propagate)
             for winner in np.unique(prediction[which.any(axis=1)]).tolist():
                 steps.ahead(winner)
 
-            def block(rows: slice) -> NDArray[np.bool_]:
+            def block(rows: slice) -> NDArray[np.int64]:
                 points = Points.of(X[rows], scores[rows], prediction[rows], end, run)
                 # Nothing is asked where no lead is left.
                 limits = np.where(which[rows], points.leads, -1.0)
@@ -101,11 +102,12 @@ class FunctionSpace:
                     mine = points.prediction == winner
                     middle, radius = self._sums(points.products[mine], points.sizes[mine], *steps.ahead(winner))
                     limits[mine] -= middle + radius
-                return np.asarray(points.count_flips(points.products * end.direct, extra, limits) >= flips)
+                # More flips have more of an indirect effect, so that there is no hope beyond these.
+                return points.count_flips(points.products * end.direct, extra, limits)
 
             return np.concatenate(map_rows(block, X.shape[0], 24 * run.codes.size, self._n_jobs))
 
-        raise_floor(floor, excluded, min(limit, self._tables[0].shape[2] - 1))
+        raise_floor(floor, hope, min(limit, self._tables[0].shape[2] - 1))
 
     def _sums(
         self,
@@ -132,7 +134,7 @@ class FunctionSpace:
             error = sizes * (2 * run.error * before.reach + before.drift + flips * run.error * run.norms.max())
             # The direct effects and those of changed shares, or those half-way and what convexity leaves open.
             direct = before.direct[0]
-            changed, unsure = self._sums(self._gram, run.norms, middle, radius)
+            changed, unsure = self._sums(self._gram, run.norms, middle, radius) if shares else (middle, radius)
             up, down = direct * raised[:, :, flips] - changed + unsure, direct * lowered[:, :, flips] + changed + unsure
             centre, open_part = before.centre[0], before.spread[0] * most * np.sqrt(2 * (n_classes - 1) / n_classes)
             ends = (raised, lowered) if centre >= 0 else (lowered, raised)
@@ -141,7 +143,13 @@ class FunctionSpace:
                 for own, end in zip((up, down), ends, strict=True)
             )
             with np.errstate(over="ignore", invalid="ignore"):
-                slack = error * (1 + before.total[0]) + rounding(run.codes.size) * (up + down + np.abs(scores))
+                held = (
+                    before.total[0] * (raised[:, :, flips] + lowered[:, :, flips])
+                    + np.abs(changed)
+                    + unsure
+                    + np.abs(scores)
+                )
+                slack = error * (1 + before.total[0]) + rounding(run.codes.size) * held
             box = Box(torch.from_numpy(scores - down - slack), torch.from_numpy(scores + up + slack))
             lowest, highest = (end.numpy() for end in softmax(box))
             nominal, keeps, weight = _softmax(scores), run.plan.keeps(step), step.rate / step.size

@@ -1,4 +1,4 @@
-"""The largest number of flips at which something is still proven, in few trials."""
+"""The largest number of flips at which something is proven, in few trials."""
 
 from __future__ import annotations
 
@@ -43,15 +43,17 @@ class Kept(Generic[Result]):
             return self._results[flips]
 
 
-def raise_floor(floor: NDArray[np.int64], proves: Callable[[int, Mask], Mask], limit: int) -> None:
-    """Raise each entry of ``floor`` to the largest number, at most ``limit``, that ``proves`` says yes to.
+def raise_floor(floor: NDArray[np.int64], hope: Callable[[int, Mask], NDArray[np.int64]], limit: int) -> None:
+    """Raise each entry of ``floor`` to the largest number of flips, at most ``limit``, at which something is proven.
 
-    A yes is a proof by itself; that a no stays a no for larger numbers is only used to save trials. One trial answers
-    for all entries (or at least for those asked about): first 0, 1, 2, 4 and so on until all say no. Between a yes and
-    a no, half-way; above a floor that was there before, the next number, because mostly nothing will come of it.
+    ``hope(flips, which)`` tries a number for all entries, or at least for those asked about. An answer below it is a
+    no; any other is a proof, and says up to which number another trial might be one. Only proofs are trusted: that
+    there are none above a no, or above what there is hope for, is used to save trials. They are 0, 1, 2, 4 and so on
+    until all say no; then, between a yes and a no, half-way; above a floor that was there before, the next number,
+    because mostly nothing will come of it.
 
     >>> floor, truth = np.array([-1, 3, 2]), np.array([6, 1, 2])
-    >>> raise_floor(floor, lambda flips, which: flips <= truth, limit=10)
+    >>> raise_floor(floor, lambda flips, which: np.where(flips <= truth, 9, -1), limit=10)
     >>> floor
     array([6, 3, 2])
     """
@@ -60,10 +62,12 @@ def raise_floor(floor: NDArray[np.int64], proves: Callable[[int, Mask], Mask], l
 
     def attempt(flips: int) -> None:
         asked = failed - floor > 1
-        proven = proves(flips, asked)
-        yes, no = asked & proven, asked & ~proven
+        most = hope(flips, asked)
+        proven = most >= flips
+        yes = asked & proven
         floor[yes] = np.maximum(floor[yes], flips)
-        failed[no] = np.minimum(failed[no], np.maximum(flips, floor[no] + 1))
+        end = np.maximum(np.where(proven, most + 1, flips), floor + 1)
+        failed[asked] = np.minimum(failed, end)[asked]
 
     flips = 0
     while flips <= limit and np.any(failed > np.maximum(floor + 1, flips)):
