@@ -328,6 +328,38 @@ def test_max_flips_caps_the_search(settings, blobs):
     assert (clone(model).set_params(max_flips=0).fit(X, y).certify(X_test).radius == 0).all()
 
 
+def test_unstable_training_proves_nothing():
+    # Steps so long that every change could grow by a factor of hundreds, hundreds of times: beyond all doubles.
+    X, y, X_test = small_problem(6)
+    model = fitted({"learning_rate": 300.0, "decay": 0.0, "epochs": 400}, X, y)
+    assert len(model._bounds) == 2
+    assert model.flip_costs(X_test).max() == 1
+    assert not np.isfinite(model._bounds[0]._end.spread).any()
+
+
+def test_points_that_hang_on_rounding(blobs):
+    X, y, X_test, _ = blobs
+    y = y % 2
+    model = flipcert.BoundedNetwork(learning_rate=0.1)
+    for trusted, radius in ((np.zeros(30, bool), 0), (np.ones(30, bool), 30)):
+        model.fit(X, y, trusted=trusted)
+        normal, offset = model.coefs_[0] @ [1, -1], model.intercepts_[0] @ [1, -1]
+        border = -offset * normal / (normal @ normal)
+        certificates = model.certify(np.vstack([border, X_test]))
+        assert certificates.rounding_sensitive.tolist() == [True] + [False] * 15
+        assert certificates.radius[0] == radius
+
+
+def test_the_training_set_is_kept(blobs):
+    X, y, X_test, _ = blobs
+    own = X.copy()
+    model = flipcert.BoundedNetwork(learning_rate=1.0).fit(own, y)
+    own[:] = 0.0
+    assert np.array_equal(
+        model.flip_costs(X_test), flipcert.BoundedNetwork(learning_rate=1.0).fit(X, y).flip_costs(X_test)
+    )
+
+
 def test_what_no_labels_can_change():
     # A single tiny step: even all labels together move nothing.
     X, y, X_test = small_problem(5)

@@ -31,8 +31,8 @@ METHODS: dict[str, tuple[str, Any]] = {
         flipcert.BoundedNetwork(loss="squared", learning_rate=0.5),
     ),
     "network-hidden": (
-        "gradient bounding, 32 hidden units, two steps, rate 0.5",
-        flipcert.BoundedNetwork(hidden=(32,), learning_rate=0.5),
+        "gradient bounding, 32 hidden units, two steps",
+        flipcert.BoundedNetwork(**NETWORK, hidden=(32,)),
     ),
     "smoothing": ("randomized smoothing: `SmoothedLinear()`, reg 1, q 0.01", flipcert.SmoothedLinear()),
     "smoothing-01": (
@@ -50,12 +50,12 @@ def rows(settings: Settings) -> Iterator[Record]:
     """All methods on digits, centred without labels."""
     features = digits()
     assert features.truth is not None
-    for name, (words, model) in METHODS.items():
+    for number, (name, (words, model)) in enumerate(METHODS.items()):
         certificates = model.fit(features.train, features.labels).certify(features.test)
         accuracies = np.atleast_1d(certificates.certified_accuracy(features.truth, FLIPS)).tolist()
         median = certificates.median_certified_robustness(features.truth)
         yield Record(
-            name=f"accuracy-{name}",
+            name=f"accuracy-{number}-{name}",
             group="accuracy",
             job=words,
             measured=Spread(accuracies[0], accuracies[0], accuracies[0], len(features.test)),

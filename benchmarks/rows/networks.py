@@ -21,7 +21,7 @@ NETWORKS = {
     "linear-squared": ("linear, two steps, squared loss", flipcert.BoundedNetwork(loss="squared", learning_rate=0.5)),
     "hidden": (
         "32 hidden units, two steps, up to 16 flips",
-        flipcert.BoundedNetwork(hidden=(32,), learning_rate=0.5, max_flips=16),
+        flipcert.BoundedNetwork(hidden=(32,), max_flips=16),
     ),
 }
 # Worst-case and nominal accuracy on the second and third thousand of test images, after one and two steps.

@@ -89,7 +89,7 @@ class BoundedNetwork(AppraisedClassifier):
     >>> X = (X - X.mean(axis=0)) / 2
     >>> model = flipcert.BoundedNetwork().fit(X[::2], y[::2])
     >>> model.certify(X[1::2]).radius[:5]
-    array([0, 0, 0, 0, 0])
+    array([4, 4, 4, 4, 4])
     """
 
     def __init__(
@@ -143,7 +143,8 @@ class BoundedNetwork(AppraisedClassifier):
         """
         check_n_jobs(self.n_jobs)
         load_torch()
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C")
+        # A copy: the training set is looked at again for certificates.
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C", copy=True)
         self.classes_, codes = encode_labels(targets, self.classes)
         labels = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
         self._n_labels, self._n_movable = labels.n_labels, labels.n_movable
@@ -279,7 +280,8 @@ class BoundedNetwork(AppraisedClassifier):
         sensitive = floor.min(axis=1) < 0
         if self.method == "published":
             floor[:] = floor.min(axis=1, keepdims=True)
-        lower = np.where(floor >= self._n_movable, self._n_labels + 1, np.maximum(floor, 0) + 1)
+        unreachable = (floor >= self._n_movable) | (self._n_movable == 0)
+        lower = np.where(unreachable, self._n_labels + 1, np.maximum(floor, 0) + 1)
         np.put_along_axis(lower, own, 0, axis=1)
         appraisal = Appraisal.of_costs(prediction, lower, self._n_labels)
         appraisal.sensitive = sensitive

@@ -34,7 +34,9 @@ def flips_below(weights, extra, scale, codes, movable, winners, limits, counts):
                     gain = -2.0 * weight if n_classes == 2 else max(-weight, -2.0 * weight)
                 else:
                     gain = abs(weight)
-                gains[size] = max(gain + scale[t] * extra[i], 0.0)
+                gain += scale[t] * extra[i]
+                # What overflowed, or was lost with it, may be anything.
+                gains[size] = max(gain, 0.0) if gain < np.inf else np.inf
                 size += 1
             counts[t, c] = _count_below(gains, size, limits[t, c])
 
