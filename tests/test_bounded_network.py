@@ -19,6 +19,7 @@ import flipcert
 from flipcert.classifiers.network.boxes import Boxes, cannot_win
 from flipcert.classifiers.network.function_space import FunctionSpace
 from flipcert.classifiers.network.intervals import Box, softmax, softmax_ahead
+from flipcert.classifiers.network.search import raise_floor
 from flipcert.classifiers.network.stability import Stability
 from flipcert.classifiers.network.training import Samples, train
 from models import votes_of
@@ -457,6 +458,33 @@ def test_shares_stay_inside_their_bounds(seed, width):
     assert np.allclose(found.max(axis=0), shares.upper, atol=1e-9)
     assert np.allclose(gaps.max(axis=0)[:, 0, 1:], ahead[0].upper[:, 1:], atol=1e-9)
     assert np.allclose(gaps.min(axis=0)[:, 0, 1:], ahead[0].lower[:, 1:], atol=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-1, 40), st.integers(-1, 40), st.integers(0, 5)), min_size=1, max_size=30),
+    st.integers(0, 50),
+)
+def test_the_search_finds_the_last_proof(entries, limit):
+    floor, truth, optimism = (np.array(column) for column in zip(*entries, strict=True))
+    trials = []
+
+    def hope(flips, which):
+        trials.append(flips)
+        return np.where(flips <= truth, truth + optimism, flips - 1)
+
+    found = floor.copy()
+    raise_floor(found, hope, limit)
+    assert np.array_equal(found, np.maximum(floor, np.minimum(truth, limit)))
+    assert all(0 <= flips <= limit for flips in trials)
+    assert len(set(trials)) == len(trials)
+
+
+def test_few_trials_for_equal_radii():
+    trials = []
+    floor = np.full((1000, 10), -1)
+    raise_floor(floor, lambda flips, which: trials.append(flips) or np.where(which & (flips <= 700), 1000, -1), 1000)
+    assert (floor == 700).all()
+    assert len(trials) <= 22
 
 
 def test_margins_are_sharper_than_scores():

@@ -273,10 +273,10 @@ class BoundedNetwork(AppraisedClassifier):
             scores, prediction = self._scores_of(rows)
             # Numbers of flips that are proven not to lead to a class; none yet, not even zero.
             floor = np.full(scores.shape, -1, np.int64)
+            own = prediction[:, None]
+            np.put_along_axis(floor, own, self._limit, axis=1)
             for bound in self._bounds:
                 bound.raise_floor(rows, scores, prediction, floor, self._limit)
-        own = prediction[:, None]
-        np.put_along_axis(floor, own, self._n_movable, axis=1)
         sensitive = floor.min(axis=1) < 0
         if self.method == "published":
             floor[:] = floor.min(axis=1, keepdims=True)

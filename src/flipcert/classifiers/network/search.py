@@ -48,9 +48,9 @@ def raise_floor(floor: NDArray[np.int64], hope: Callable[[int, Mask], NDArray[np
 
     ``hope(flips, which)`` tries a number for all entries, or at least for those asked about. An answer below it is a
     no; any other is a proof, and says up to which number another trial might be one. Only proofs are trusted: that
-    there are none above a no, or above what there is hope for, is used to save trials. They are 0, 1, 2, 4 and so on
-    until all say no; then, between a yes and a no, half-way; above a floor that was there before, the next number,
-    because mostly nothing will come of it.
+    there are none above a no, or above what there is hope for, is used to save trials. From the lowest floor on, they
+    double until all say no; then, between a yes and a no, half-way; above a floor that was there before, the next
+    number, because mostly nothing will come of it.
 
     >>> floor, truth = np.array([-1, 3, 2]), np.array([6, 1, 2])
     >>> raise_floor(floor, lambda flips, which: np.where(flips <= truth, 9, -1), limit=10)
@@ -69,7 +69,7 @@ def raise_floor(floor: NDArray[np.int64], hope: Callable[[int, Mask], NDArray[np
         end = np.maximum(np.where(proven, most + 1, flips), floor + 1)
         failed[asked] = np.minimum(failed, end)[asked]
 
-    flips = 0
+    flips = int(floor.min()) + 1
     while flips <= limit and np.any(failed > np.maximum(floor + 1, flips)):
         attempt(flips)
         flips = limit if flips < limit < 2 * flips else max(1, 2 * flips)
