@@ -35,18 +35,20 @@ test-kills: $(VENV)/.tools
 	$(BIN)/python -m pytest tests_kills -s
 
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
-bench: $(VENV)/.installed
+bench: $(VENV)/.tools
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# The package with what the demo and the benchmarks need.
+# The package with what the demo needs.
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[plot,frame]"
 	touch $@
 
-# The tools of tests and linting.
+# The tools of tests and linting, and what else the tests and the benchmarks need.
 $(VENV)/.tools: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable ".[plot,frame,torch]"
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 

@@ -15,11 +15,13 @@ from benchmarks.records import Record, save
 from benchmarks.rows import (
     against_published,
     aggregation,
+    certified_accuracy,
     ensembles,
     growth,
     imagenet,
     memory,
     mnist,
+    networks,
     ridge,
     stand_alone,
     startup,
@@ -40,13 +42,16 @@ GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "relu": ridge.relu,
     "mnist": mnist.rows,
     "imagenet": imagenet.rows,
+    "network": networks.rows,
+    "published-network": networks.published,
+    "accuracy": certified_accuracy.rows,
     "memory": memory.rows,
     "startup": startup.rows,
     "tightness": tightness.rows,
     "growth": growth.rows,
 }
-# Only when asked for: an hour of work and most of the memory of a small machine.
-ON_REQUEST = ("mnist",)
+# Only when asked for: an hour of work and most of the memory of a small machine; data that not everyone has.
+ON_REQUEST = ("mnist", "published-network")
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
 # The folder with the data sets; the default is where the project keeps them, beside the repository.
 FOLDER = Path(os.environ.get("FLIPCERT_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
@@ -24,6 +26,7 @@ class Features:
     test: NDArray[np.floating[Any]]
     n_classes: int
     name: str
+    truth: NDArray[np.int64] | None = None  # labels of the test points, where accuracy matters
 
     @property
     def shape(self) -> str:
@@ -60,8 +63,19 @@ def mnist(n_train: int = 60_000, n_test: int = 10_000) -> Features:
         _idx(folder / f"{part}-images-idx3-ubyte.gz")[:rows].reshape(-1, 784).astype(np.float32) / np.float32(255)
         for part, rows in (("train", n_train), ("t10k", n_test))
     )
-    labels = _idx(folder / "train-labels-idx1-ubyte.gz")[:n_train].astype(np.int64)
-    return Features(train, labels, test, 10, "MNIST pixels")
+    labels, truth = (
+        _idx(folder / f"{part}-labels-idx1-ubyte.gz")[:rows].astype(np.int64)
+        for part, rows in (("train", n_train), ("t10k", n_test))
+    )
+    return Features(train, labels, test, 10, "MNIST pixels", truth)
+
+
+def digits() -> Features:
+    """The 1,797 digits that come with scikit-learn, centred: four of five for training."""
+    X, y = load_digits(return_X_y=True)
+    train, test, labels, truth = train_test_split(X / 16, y.astype(np.int64), test_size=360, random_state=0)
+    centre = train.mean(axis=0)
+    return Features(train - centre, labels, test - centre, 10, "digits, centred", truth)
 
 
 def synthetic(n_train: int, n_features: int, n_classes: int, n_test: int, seed: int = 0) -> Features:

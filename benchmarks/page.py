@@ -12,7 +12,7 @@ from benchmarks.records import Record, load
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 SPEED = (
     "svm", "ensembles", "standardised", "fit", "published", "aggregation", "upper", "ridge", "relu", "mnist",
-    "imagenet", "startup",
+    "imagenet", "network", "startup",
 )  # fmt: skip
 
 # Above this share for other processes, a ratio says more about the neighbours than about the code.
@@ -84,6 +84,9 @@ def render(records: Sequence[Record]) -> str:
         _rows(memory, machines),
         "## Tightness\n",
         _tightness([record for record in records if record.group == "tightness"]),
+        "## Certified accuracy\n",
+        _accuracy([record for record in records if record.group == "accuracy"]),
+        _rows([record for record in records if record.group == "published-network"], machines),
         "## Growth\n",
         _growth([record for record in records if record.group == "growth"]),
     ]
@@ -151,6 +154,23 @@ def _tightness_cells(record: Record) -> list[str]:
     time = record.details["time"]["median"]
     missed = "" if record.met or record.quick else " (missed)"
     return [f"{record.measured.median:.3f}{missed}", f"{record.details['mean_gap']:.3f}", f"{_number(time)} ×"]
+
+
+def _accuracy(records: Sequence[Record]) -> str:
+    """All methods on the same data, by number of flips."""
+    if not records:
+        return ""
+    flips = records[0].details["flips"]
+    lines = [
+        (record.job, *(f"{share:.3f}" for share in record.details["accuracies"]), str(record.details["median"]))
+        for record in records
+    ]
+    heads = ("method", *(f"{count} flips" if count != 1 else "1 flip" for count in flips), "median of the correct")
+    text = (
+        f"Share of {records[0].measured.count} test points that are predicted right and proven to stay so, with no "
+        f"hyper-parameter tuned; {records[0].data}.\n"
+    )
+    return text + "\n" + _table(heads, lines)
 
 
 def _growth(records: Sequence[Record]) -> str:

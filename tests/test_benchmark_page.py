@@ -77,6 +77,14 @@ def test_memory_and_tightness_have_tables_of_their_own():
     assert f"| given | SVM | 10 | {cells} | {cells} |" in text
 
 
+def test_methods_are_compared_by_number_of_flips():
+    details = {"flips": [0, 1, 5], "accuracies": [0.9, 0.85, 0.5], "median": 5}
+    text = page.render([record("a-svm", "accuracy", measured=Spread(0.9, 0.9, 0.9, 360), details=details)])
+    assert "| method | 0 flips | 1 flip | 5 flips | median of the correct |" in text
+    assert "| one SVM | 0.900 | 0.850 | 0.500 | 5 |" in text
+    assert "Share of 360 test points" in text
+
+
 def test_records_come_back_as_they_were_and_in_order(tmp_path):
     records = [record(f"ensembles-{n}", details={"share_exact": 1.0}) for n in (10, 50, 1000)]
     for one in reversed(records):

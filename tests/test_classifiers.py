@@ -22,21 +22,30 @@ MODELS = [
     flipcert.WeightedNeighbors(n_neighbors=None, weights=RBF()),
     flipcert.WeightedNeighbors(n_neighbors=3, weights="distance"),
 ]
+# Certified by bounds.
+PEERS = [
+    flipcert.SmoothedLinear(),
+    flipcert.SmoothedLinear(method="neyman-pearson"),
+    flipcert.BoundedNetwork(),
+    flipcert.BoundedNetwork(loss="squared", learning_rate=0.2, epochs=10, decay=0.0),
+    flipcert.BoundedNetwork(hidden=(8,), learning_rate=0.5, epochs=30, decay=0.0),
+]
 ENSEMBLES = [
     flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3),
     flipcert.PartitionEnsemble(flipcert.KernelRidge()),
     flipcert.PartitionEnsemble(DecisionTreeClassifier(), n_partitions=2, partition="random"),
+    flipcert.PartitionEnsemble(flipcert.SmoothedLinear(), n_partitions=3),
 ]
 
 
-@parametrize_with_checks([*MODELS, *ENSEMBLES])
+@parametrize_with_checks([*MODELS, *PEERS, *ENSEMBLES])
 def test_scikit_learn_manners(estimator, check):
     if getattr(check, "func", check).__name__ == "check_array_api_input":
         return  # needs SCIPY_ARRAY_API set before scipy is imported; these estimators do not declare array API support
     check(estimator)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", [*MODELS, *PEERS], ids=str)
 @pytest.mark.parametrize(
     "names", [np.array(["cat", "dog", "emu"]), np.array([30, -2, 7]), np.array(["b", "a", "c"], dtype=object)]
 )
@@ -61,7 +70,7 @@ def test_boolean_labels(blobs):
     assert set(model.worst_flips(X_test)[0].labels.tolist()) <= {True, False}
 
 
-@pytest.mark.parametrize("model", [*MODELS, ENSEMBLES[0], ENSEMBLES[1]], ids=str)
+@pytest.mark.parametrize("model", [*MODELS, *PEERS, *ENSEMBLES[:2], *ENSEMBLES[3:]], ids=str)
 def test_witnesses_replay_and_attacks_inside_the_radius_fail(model, blobs):
     X, y, X_test, _ = blobs
     rng = np.random.default_rng(0)
@@ -130,7 +139,7 @@ def test_grid_search_over_kernel_depth(blobs):
     assert search.best_estimator_.certify(X).radius.shape == (30,)
 
 
-@pytest.mark.parametrize("model", [*MODELS, *ENSEMBLES], ids=str)
+@pytest.mark.parametrize("model", [*MODELS, *PEERS, *ENSEMBLES], ids=str)
 def test_classes_may_be_missing_from_the_labels(model, blobs):
     X, y, X_test, _ = blobs
     model = clone(model).set_params(classes=["d", "a", "c", "b"])
@@ -145,7 +154,9 @@ def test_classes_may_be_missing_from_the_labels(model, blobs):
 
 
 @pytest.mark.parametrize(
-    "model", [flipcert.KernelSVM(), flipcert.KernelRidge(), flipcert.WeightedNeighbors(), ENSEMBLES[0]], ids=str
+    "model",
+    [flipcert.KernelSVM(), flipcert.KernelRidge(), flipcert.WeightedNeighbors(), *PEERS, ENSEMBLES[0], *ENSEMBLES[3:]],
+    ids=str,
 )
 def test_bad_training_sets(model, blobs):
     X, y, X_test, _ = blobs

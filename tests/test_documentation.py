@@ -15,17 +15,21 @@ import flipcert
 from flipcert import kernels, plots
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
 PUBLIC = {name: getattr(flipcert, name) for name in flipcert.__all__ if not inspect.ismodule(getattr(flipcert, name))}
 PUBLIC |= {f"kernels.{name}": getattr(kernels, name) for name in kernels.__all__}
 PUBLIC |= {f"plots.{name}": getattr(plots, name) for name in plots.__all__}
 
 
-def test_readme_shows_the_example_and_its_real_output(capsys):
-    source = (ROOT / "examples" / "quickstart.py").read_text()
-    code, output = re.findall(r"```(?:python|text)\n(.*?)```", README, flags=re.DOTALL)[:2]
+@pytest.mark.parametrize(
+    ("page", "place", "example"),
+    [("README.md", 0, "quickstart"), ("docs/verifiers.md", 0, "own_verifier"), ("docs/verifiers.md", 1, "clean_label")],
+)
+def test_pages_show_the_examples_and_their_real_output(page, place, example, capsys):
+    source = (ROOT / "examples" / f"{example}.py").read_text()
+    blocks = re.findall(r"```(?:python|text)\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+    code, output = blocks[2 * place : 2 * place + 2]
     assert code in source
-    runpy.run_path(str(ROOT / "examples" / "quickstart.py"))
+    runpy.run_path(str(ROOT / "examples" / f"{example}.py"))
     assert capsys.readouterr().out == output
 
 

@@ -22,6 +22,8 @@ MODELS = [
     flipcert.WeightedNeighbors(7),
     flipcert.PartitionEnsemble(flipcert.KernelSVM(RBF(0.5)), n_partitions=4),
     flipcert.PartitionEnsemble(flipcert.KernelRidge(), n_partitions=3),
+    flipcert.SmoothedLinear(1e-4, reg=0.1),
+    flipcert.PartitionEnsemble(flipcert.SmoothedLinear(1e-4, reg=0.1), n_partitions=3),
 ]
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flipcert import kernels, plots
     from flipcert.certificates import Certificates
-    from flipcert.classifiers import KernelRidge, KernelSVM, WeightedNeighbors
+    from flipcert.classifiers import (
+        BoundedNetwork,
+        FixedBudget,
+        KernelRidge,
+        KernelSVM,
+        SmoothedLinear,
+        WeightedNeighbors,
+    )
     from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
     from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
     from flipcert.exceptions import CertificateError, UnsolvedError
@@ -18,11 +25,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoundedNetwork",
     "CertificateError",
     "Certificates",
+    "FixedBudget",
     "KernelRidge",
     "KernelSVM",
     "PartitionEnsemble",
+    "SmoothedLinear",
     "UnsolvedError",
     "WeightedNeighbors",
     "Witness",
@@ -41,7 +51,14 @@ __all__ = [
 # compilers and linear algebra.
 _HOMES = {
     "flipcert.certificates": ("Certificates",),
-    "flipcert.classifiers": ("KernelRidge", "KernelSVM", "WeightedNeighbors"),
+    "flipcert.classifiers": (
+        "BoundedNetwork",
+        "FixedBudget",
+        "KernelRidge",
+        "KernelSVM",
+        "SmoothedLinear",
+        "WeightedNeighbors",
+    ),
     "flipcert.ensemble": ("PartitionEnsemble", "blackbox_radius", "ensemble_radius"),
     "flipcert.evaluation.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),

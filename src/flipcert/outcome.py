@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,14 +22,6 @@ class Outcome:
     runner_up: NDArray[np.int64]
     target: NDArray[np.int64]
     rounding_sensitive: NDArray[np.bool_]
-
-    @classmethod
-    def join(cls, parts: Sequence[Outcome]) -> Outcome:
-        """Put blocks one after the other."""
-        columns: dict[str, Any] = {field.name: [getattr(part, field.name) for part in parts] for field in fields(cls)}
-        for name, own in columns.items():
-            columns[name] = None if own[0] is None else np.concatenate(own)
-        return cls(**columns)
 
     def certificates(self, classes: NDArray[Any], n_labels: int) -> Certificates:
         """The same in the labels of the user."""

@@ -1,7 +1,10 @@
 """Base classifiers whose flip costs are known."""
 
+from flipcert.classifiers.bounded_network import BoundedNetwork
+from flipcert.classifiers.fixed_budget import FixedBudget
 from flipcert.classifiers.neighbors import WeightedNeighbors
 from flipcert.classifiers.ridge import KernelRidge
+from flipcert.classifiers.smoothing import SmoothedLinear
 from flipcert.classifiers.svm import KernelSVM
 
-__all__ = ["KernelRidge", "KernelSVM", "WeightedNeighbors"]
+__all__ = ["BoundedNetwork", "FixedBudget", "KernelRidge", "KernelSVM", "SmoothedLinear", "WeightedNeighbors"]

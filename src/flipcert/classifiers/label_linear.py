@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.certificates import Certificates
 from flipcert.classifiers.product import Product
 from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.engine.blocks import map_blocks, one_blas_thread
+from flipcert.engine.blocks import join, map_blocks, one_blas_thread
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY
 from flipcert.engine.watch import Watcher, current_watcher
@@ -161,21 +161,22 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Certificates
         """
 
-        def certified(rows: NDArray[Any], weights: NDArray[Any]) -> Outcome:
-            radii = radius_block(weights, self._labels, self._no_offset(weights))
-            tolerance = SAFETY * self._rounding(rows, weights)
-            return Outcome(
-                prediction=radii.prediction,
-                radius=radii.cost - 1,
-                radius_upper=radii.cost - 1,
-                blackbox_radius=None,
-                runner_up=radii.runner_up,
-                target=radii.target,
-                rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
-            )
+        outcome: Outcome = join(self._map_weights(X, self._certify_block, watcher=current_watcher()))
+        return outcome.certificates(self.classes_, self._labels.n_labels)
 
-        parts = self._map_weights(X, certified, watcher=current_watcher())
-        return Outcome.join(parts).certificates(self.classes_, self._labels.n_labels)
+    def _certify_block(self, rows: NDArray[Any], weights: NDArray[Any]) -> Outcome:
+        """Exact radii of one block of rows."""
+        radii = radius_block(weights, self._labels, self._no_offset(weights))
+        tolerance = SAFETY * self._rounding(rows, weights)
+        return Outcome(
+            prediction=radii.prediction,
+            radius=radii.cost - 1,
+            radius_upper=radii.cost - 1,
+            blackbox_radius=None,
+            runner_up=radii.runner_up,
+            target=radii.target,
+            rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
+        )
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Smallest set of label flips that changes each prediction.

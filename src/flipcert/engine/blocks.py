@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -66,11 +67,42 @@ def map_blocks(
     The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant. What a watcher
     recalls is not computed again, and what is computed is given to it to keep.
     """
-    watcher = watcher or Watcher()
     rows = block_rows(X.shape[0], bytes_per_row)
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
-    sizes = {start: min(rows, X.shape[0] - start) for start in range(0, X.shape[0], rows)}
-    watcher.begin(X.shape[0], "points")
+
+    def of_block(start: int) -> Result:
+        return function(filled(X[start : start + rows], rows), min(rows, X.shape[0] - start))
+
+    return _unless_recalled(
+        lambda starts, done: map_tasks(of_block, starts, n_jobs, at_once, done), X.shape[0], rows, watcher or Watcher()
+    )
+
+
+def watched_blocks(
+    function: Callable[[NDArray[Any]], Result], X: NDArray[Any], rows: int | None, watcher: Watcher
+) -> list[Result]:
+    """Call ``function`` on so many rows of X at a time (None: on all), one block after the other, with a watcher."""
+    rows = rows or X.shape[0]
+
+    def one_by_one(starts: list[int], done: Callable[[int, Result], None]) -> list[Result]:
+        results = []
+        for place, start in enumerate(starts):
+            results.append(function(X[start : start + rows]))
+            done(place, results[-1])
+        return results
+
+    return _unless_recalled(one_by_one, X.shape[0], rows, watcher)
+
+
+def _unless_recalled(
+    compute: Callable[[list[int], Callable[[int, Result], None]], list[Result]],
+    n_rows: int,
+    rows: int,
+    watcher: Watcher,
+) -> list[Result]:
+    """Results of all blocks, in order: ``compute(starts, done)`` is asked for those that the watcher does not recall."""
+    sizes = {start: min(rows, n_rows - start) for start in range(0, n_rows, rows)}
+    watcher.begin(n_rows, "points")
     results: dict[int, Result] = {}
     for start, size in sizes.items():
         if (known := watcher.recall(start, size)) is not None:
@@ -83,39 +115,48 @@ def map_blocks(
         watcher.keep(start, sizes[start], result)
         watcher.advance(sizes[start])
 
-    def of_block(start: int) -> Result:
-        return function(_filled(X[start : start + rows], rows), sizes[start])
-
-    results.update(zip(missing, map_tasks(of_block, missing, n_jobs, at_once, done), strict=True))
+    results.update(zip(missing, compute(missing, done), strict=True))
     return [results[start] for start in sizes]
 
 
-class _OneThread:
-    """Counts who needs BLAS to keep to one thread; the last one to leave restores what was there before."""
+def map_rows(function: Callable[[slice], Result], n_rows: int, bytes_per_row: int, n_jobs: int | None) -> list[Result]:
+    """Call ``function`` on ranges of rows, in order: as ``map_blocks``, where bits do not matter."""
+    rows = block_rows(n_rows, bytes_per_row)
+    at_once = max(1, memory_budget() // (rows * bytes_per_row))
+    ranges = [slice(start, min(start + rows, n_rows)) for start in range(0, n_rows, rows)]
+    return map_tasks(function, ranges, n_jobs, at_once)
 
-    def __init__(self) -> None:
+
+class OneThread:
+    """Counts who needs a library to keep to one thread; the last one to leave restores what was there before."""
+
+    def __init__(self, limit: Callable[[], AbstractContextManager[Any]]) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._controller: ThreadpoolController | None = None
-        self._limit: Any = None
+        self._make_limit = limit
+        self._limit: AbstractContextManager[Any] = nullcontext()
 
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit = self._make_limit()
                 self._limit.__enter__()
             self._users += 1
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
                 self._limit.__exit__(*error)
 
 
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
 # With one BLAS thread, sums have one order whatever the machine.
-one_blas_thread = _OneThread()
+one_blas_thread = OneThread(lambda: _thread_pools().limit(limits=1, user_api="blas"))
 
 
 def map_tasks(
@@ -153,6 +194,12 @@ def _numbered(function: Callable[[Any], Result], place: int, task: Any) -> tuple
     return place, function(task)
 
 
+def join(parts: list[Any]) -> Any:
+    """Put the columns of block results (dataclasses of arrays, or of None) back together."""
+    columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+    return type(parts[0])(**{name: None if own[0] is None else np.concatenate(own) for name, own in columns.items()})
+
+
 def _workers(n_jobs: int | None) -> int:
     """All cores unless the user, or an enclosing ``joblib.parallel_config``, says otherwise."""
     if n_jobs is None and effective_n_jobs(None) == 1:
@@ -160,6 +207,7 @@ def _workers(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def _filled(block: NDArray[Any], rows: int) -> NDArray[Any]:
+def filled(block: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The block with copies of its first row after the last, as many rows in all."""
     missing = rows - block.shape[0]
     return block if missing == 0 else np.concatenate([block, np.repeat(block[:1], missing, axis=0)])

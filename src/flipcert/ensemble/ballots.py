@@ -11,6 +11,7 @@ from flipcert.ensemble._knapsack import plan_rows, tally
 from flipcert.ensemble._winning import reach_lower, reach_upper
 from flipcert.ensemble.program import exact_reach
 from flipcert.ensemble.votes import change_costs
+from flipcert.exceptions import UnsolvedError
 
 
 @dataclass
@@ -51,10 +52,19 @@ class Ballots:
             if bound == "exact":
                 for c in rivals:
                     if lower[c] < costs[t, c]:
+                        self._require_exact_votes(t)
                         costs[t, c] = exact_reach(
                             self.votes[t], self.upper[t], c, lower[c], int(costs[t, c]), time_limit
                         )
         return np.minimum(costs, self.n_labels + 1)
+
+    def _require_exact_votes(self, t: int) -> None:
+        """Raise if not even the costs of the voters are known exactly."""
+        if np.any(self.lower[t] != self.upper[t]):
+            raise UnsolvedError(
+                'bound="exact" needs exact flip costs of all base classifiers, but some are known as bounds only; '
+                "take the two bounds."
+            )
 
     def _plans(self) -> dict[int, NDArray[np.int64]]:
         """New votes of the cheapest change of each row that has one."""

@@ -31,6 +31,9 @@ def outcome_of(table: NDArray[np.int64]) -> Outcome:
 class Electorate(ABC):
     """Voters over class indices. Every method takes a full block of rows, of which the first ``n_rows`` are meant."""
 
+    # Whether questions are spread over the cores voter by voter, not block by block.
+    spreads_voters = False
+
     def __init__(self, voters: list[Voter], n_classes: int, n_labels: int) -> None:
         self.voters = voters
         self.n_classes = n_classes

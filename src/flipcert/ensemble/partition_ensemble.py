@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.engine.blocks import map_blocks, map_tasks
+from flipcert.engine.blocks import join, map_blocks, map_tasks
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
 from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.grey_box import GreyBox
 from flipcert.ensemble.partition import assign_partitions
-from flipcert.ensemble.voters import Voter, fit_voter, is_white_box
+from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.witness import Witness
@@ -36,8 +37,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : estimator
-        Base classifier: one of flipcert, a pipeline of label-free transformers that ends in one, or any scikit-learn
-        classifier (black-box certificate only).
+        Base classifier: one of flipcert, any other that has ``flip_costs(X, bound="lower")``, a pipeline of label-free
+        transformers that ends in one, or any scikit-learn classifier (black-box certificate only).
     n_partitions : int, default=10
         Number of partitions.
     partition : {"sorted", "hash", "random"} or array-like of int of shape (n_samples,), default="sorted"
@@ -136,10 +137,12 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = counted(self.n_partitions, "partitions")
         voters = map_tasks(fit_one, range(self.n_partitions), self.n_jobs, done=fitted)
         self._electorate: Electorate
-        if is_white_box(self.estimator):
+        if not is_white_box(self.estimator):
+            self._electorate = BlackBox(voters, self.classes_, self._n_labels)
+        elif is_label_linear(self.estimator):
             self._electorate = WhiteBox(voters, self.classes_.size, self._n_labels, pairwise)
         else:
-            self._electorate = BlackBox(voters, self.classes_, self._n_labels)
+            self._electorate = GreyBox(voters, self.classes_, self._n_labels, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
         return self
 
@@ -182,7 +185,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
-        Costs of base classifiers are exact where their weights are not negative, and the best bounds elsewhere.
+        Costs of label-linear base classifiers are exact where their weights are not negative, and the best bounds
+        elsewhere; others are asked for their costs.
 
         Parameters
         ----------
@@ -199,8 +203,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        parts: list[Outcome] = self._map("certify", X, exact, time_limit, watcher=current_watcher())
-        return Outcome.join(parts).certificates(self.classes_, self._n_labels)
+        outcome: Outcome = join(self._map("certify", X, exact, time_limit, watcher=current_watcher()))
+        return outcome.certificates(self.classes_, self._n_labels)
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class wins the vote.
@@ -285,7 +289,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
         ask = getattr(self._electorate, question)
         needed = self._electorate.bytes_per_row
+        n_jobs = 1 if self._electorate.spreads_voters else self.n_jobs
         try:
-            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, self.n_jobs, watcher)
+            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, n_jobs, watcher)
         finally:
             self._electorate.release()

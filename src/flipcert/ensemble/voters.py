@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,11 +33,9 @@ class Voter:
     can_turn: bool
 
     @property
-    def model(self) -> LabelLinearClassifier:
-        """The label-linear classifier that a white-box estimator is, or ends in."""
-        model = self.estimator.steps[-1][1] if isinstance(self.estimator, Pipeline) else self.estimator
-        assert isinstance(model, LabelLinearClassifier)
-        return model
+    def model(self) -> Any:
+        """The classifier that the estimator is, or ends in."""
+        return final_step(self.estimator)
 
     def model_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows as that classifier sees them, in its own precision."""
@@ -61,15 +60,26 @@ class ConstantVote(BaseEstimator):  # type: ignore[misc]
         return np.repeat(np.asarray([self.label]), X.shape[0])
 
 
+def final_step(estimator: Any) -> Any:
+    """The classifier at the end of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
 def is_white_box(estimator: Any) -> bool:
-    """Whether flip costs of the estimator are known: one of ours, alone or after label-free transformers."""
+    """Whether the estimator tells its flip costs, alone or after label-free transformers."""
     if isinstance(estimator, Pipeline):
         try:
             require_label_free(estimator)
         except ValueError:
             return False
         return is_white_box(estimator.steps[-1][1])
-    return isinstance(estimator, LabelLinearClassifier)
+    return callable(getattr(estimator, "flip_costs", None))
+
+
+def is_label_linear(estimator: Any) -> bool:
+    """Whether flip costs follow from the weights alone; a classifier with costs of its own is asked for them."""
+    model = final_step(estimator)
+    return isinstance(model, LabelLinearClassifier) and type(model).flip_costs is LabelLinearClassifier.flip_costs
 
 
 def fit_voter(
@@ -85,17 +95,40 @@ def fit_voter(
     can_turn = trusted is None or not bool(trusted.all())
     model = clone(estimator)
     if is_white_box(estimator):
-        step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-        model.set_params(**{f"{step}classes": classes, f"{step}n_jobs": 1})
-        try:
-            model.fit(X, y, **{f"{step}trusted": trusted})
-        except ValueError as error:
-            raise ValueError(f"partition {number} could not be fitted: {error}") from error
+        _fit_white_box(model, number, X, y, classes, trusted)
         return Voter(model, members, can_turn)
     if np.unique(y).size == 1:
         return Voter(ConstantVote(y[0]), members, can_turn)
     model.set_params(**_seeds(model, number))
     return Voter(model.fit(X, y), members, can_turn)
+
+
+def _fit_white_box(
+    model: Any,
+    number: int,
+    X: NDArray[Any],
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    trusted: NDArray[np.bool_] | None,
+) -> None:
+    """Fit a classifier that tells its flip costs, with all that it wants to know of."""
+    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    known = model.get_params()
+    wanted = {f"{step}classes": classes, f"{step}n_jobs": 1, **_seeds(model, number)}
+    model.set_params(**{name: value for name, value in wanted.items() if name in known})
+    # Costs that were proven without the mask hold with it: it only ties an attacker's hands.
+    takes_mask = "trusted" in inspect.signature(final_step(model).fit).parameters
+    try:
+        model.fit(X, y, **({f"{step}trusted": trusted} if takes_mask else {}))
+    except ValueError as error:
+        raise ValueError(f"partition {number} could not be fitted: {error}") from error
+    classifier = final_step(model)
+    if classifier.classes_.size != classes.size:
+        raise ValueError(
+            f"partition {number} has {classifier.classes_.size} of the {classes.size} classes, and "
+            f"{type(classifier).__name__} has no parameter classes to tell it of the others, which its flip costs have "
+            "to cover."
+        )
 
 
 def _seeds(model: Any, number: int) -> dict[str, int]:

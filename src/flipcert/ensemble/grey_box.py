@@ -1,0 +1,112 @@
+"""Base classifiers that say what their votes cost, whatever they are: their flip costs are known, nothing else is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.classifiers.appraisal import Appraisal, appraise
+from flipcert.engine.blocks import map_tasks
+from flipcert.ensemble._knapsack import plan_rows
+from flipcert.ensemble._outcome import LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
+from flipcert.ensemble.ballots import Ballots
+from flipcert.ensemble.electorate import Electorate, outcome_of
+from flipcert.ensemble.voters import Voter
+from flipcert.ensemble.votes import change_costs
+from flipcert.flips.witness import Witness
+from flipcert.outcome import Outcome
+
+
+class GreyBox(Electorate):
+    """Voters with a ``flip_costs`` method. Those of flipcert also tell attacks that they know."""
+
+    # A vote may take seconds to appraise, and test points may be few.
+    spreads_voters = True
+
+    def __init__(self, voters: list[Voter], classes: NDArray[Any], n_labels: int, pairwise: bool, n_jobs: int | None):
+        super().__init__(voters, classes.size, n_labels)
+        self._classes = classes
+        self._pairwise = pairwise
+        self._n_jobs = n_jobs
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Memory of the costs, and of the weights that some voters keep for their attacks."""
+        return 32 * len(self.voters) * self.n_classes + 8 * self.n_labels
+
+    def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+        """Class index that each voter votes for."""
+        rows = X[:n_rows]
+        labels = self._ask(lambda voter: voter.model.predict(self._seen_by(voter, rows)))
+        return np.stack([np.searchsorted(self._classes, own) for own in labels], axis=1)
+
+    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
+        """Winner and radii of each row."""
+        ballots, appraisals = self._collect(X[:n_rows], exact)
+        limit = self.n_labels + 1
+        table = np.zeros((n_rows, N_COLUMNS), np.int64)
+        blackbox_rows(ballots.votes, self.can_turn, self.n_classes, limit, table)
+        _, cost, overtaker = change_costs(ballots.votes, ballots.lower)
+        table[:, LOWER] = np.minimum(cost, limit)
+        table[:, TARGET] = np.where(cost < limit, overtaker, -1)
+        rows, costs, _, after = self._plans(ballots)
+        table[rows, UPPER] = costs
+        table[rows, TARGET] = after
+        table[:, SENSITIVE] = np.any([appraisal.sensitive for appraisal in appraisals], axis=0)
+        return outcome_of(table)
+
+    def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
+        """Votes and bounds on the cost of every change of a vote."""
+        return self._collect(X[:n_rows], exact)[0]
+
+    def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
+        """The flips behind the upper radius of each row."""
+        ballots, appraisals = self._collect(X[:n_rows], exact)
+        witnesses: list[Witness | None] = [None] * n_rows
+        rows, _, plans, _ = self._plans(ballots)
+        for t, plan in zip(rows.tolist(), plans, strict=True):
+            flips = []
+            for i in np.flatnonzero(plan != ballots.votes[t]).tolist():
+                own = appraisals[i].attack(t, int(plan[i]))
+                flips.append(Witness(self.voters[i].members[own.indices], own.labels))
+            witnesses[t] = Witness.union(flips)
+        return witnesses
+
+    def _plans(
+        self, ballots: Ballots
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Rows on which an attack is known, its cost, the votes that it leads to, and who wins then."""
+        winner, cost, overtaker = change_costs(ballots.votes, ballots.upper)
+        rows = np.flatnonzero(cost <= self.n_labels)
+        plans, after = np.empty((rows.size, len(self.voters)), np.int64), np.empty(rows.size, np.int64)
+        plan_rows(ballots.votes, ballots.upper, winner, overtaker, rows, plans, after)
+        return rows, cost[rows], plans, after
+
+    def _collect(self, rows: NDArray[Any], exact: bool) -> tuple[Ballots, list[Appraisal]]:
+        """Votes and costs of all voters."""
+        appraisals = self._ask(lambda voter: appraise(voter.model, self._seen_by(voter, rows), exact))
+        votes = np.stack([appraisal.prediction for appraisal in appraisals], axis=1)
+        lower, upper = (
+            np.stack([self._lifted(getattr(own, side), i) for i, own in enumerate(appraisals)], axis=1)
+            for side in ("lower", "upper")
+        )
+        # No vote changes without a flip, whatever a base classifier says.
+        np.maximum(lower, 1, out=lower)
+        for costs in (lower, upper):
+            np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
+        return Ballots(votes, lower, upper, self.n_labels), appraisals
+
+    def _lifted(self, costs: NDArray[np.int64], i: int) -> NDArray[np.int64]:
+        """Unreachable is counted in labels of the whole training set; a voter without flippable labels stays."""
+        out_of_reach = (costs > self.voters[i].members.size) | (not self.can_turn[i])
+        return np.where(out_of_reach, self.n_labels + 1, costs)
+
+    def _ask(self, question: Any) -> list[Any]:
+        return map_tasks(question, self.voters, self._n_jobs)
+
+    def _seen_by(self, voter: Voter, rows: NDArray[Any]) -> NDArray[Any]:
+        """Rows as the voter's classifier takes them."""
+        own = np.ascontiguousarray(rows[:, voter.members]) if self._pairwise else rows
+        return voter.estimator[:-1].transform(own) if voter.transforms else own
