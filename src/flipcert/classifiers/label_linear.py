@@ -160,7 +160,6 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         Certificates
         """
-
         outcome: Outcome = join(self._map_weights(X, self._certify_block, watcher=current_watcher()))
         return outcome.certificates(self.classes_, self._labels.n_labels)
 

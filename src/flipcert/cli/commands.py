@@ -45,7 +45,7 @@ def certify_command(
     fail_under: int | None,
 ) -> None:
     """Certify with one model."""
-    (result,) = _run(train, test, [_settings(model, point)], data, run, proof)
+    (result,) = _run(train, test, [_settings(model, point, proof)], data, run, proof)
     summary = describe_point(result)
     if run.json:
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
@@ -63,7 +63,7 @@ def sweep_command(
     """Certify with several models and compare them."""
     partitions = _numbers(grid.partitions, "--partitions", int)
     regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
-    points = [_settings(model, Point(n, reg)) for reg in regs for n in partitions]
+    points = [_settings(model, Point(n, reg), proof) for reg in regs for n in partitions]
     results = _run(train, test, points, data, run, proof)
     if run.json:
         summary = {"points": [describe_point(result) for result in results]}
@@ -79,7 +79,7 @@ def attack_command(
     """Show the flips that change one prediction."""
     if form not in ("table", "csv", "json"):
         raise ValueError(f"--format must be table, csv or json; got {form!r}.")
-    settings = _settings(model, point)
+    settings = _settings(model, point, proof)
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once("Nothing was written."):
         display.stage("reading")
         _tell_of_compiling(proof)
@@ -182,20 +182,22 @@ def _classes(data: DataOptions, train: Table) -> tuple[Any, ...] | None:
         ) from None
 
 
-def _settings(model: ModelOptions, point: Point) -> Settings:
+def _settings(model: ModelOptions, point: Point, proof: Proof) -> Settings:
     given = asdict(model) | {"reg": point.reg}
     whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
     options = {name: value for name, value in given.items() if value is not None}
-    return Settings(options=options, partitions=point.partitions, **whole)
+    if "hidden" in options:
+        options["hidden"] = tuple(_numbers(options["hidden"], "--hidden", int, distinct=False))
+    return Settings(options=options, partitions=point.partitions, time_limit=proof.time_limit, **whole)
 
 
-def _numbers(text: str, name: str, kind: type) -> list[Any]:
+def _numbers(text: str, name: str, kind: type, distinct: bool = True) -> list[Any]:
     """A list such as 1,10,50."""
     try:
         values = [kind(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(f"{name} must be numbers with commas between them, such as 1,10; got {text!r}.") from None
-    if len(set(values)) < len(values):
+    if distinct and len(set(values)) < len(values):
         raise ValueError(f"{name} names a number twice; got {text!r}.")
     return values
 

@@ -27,25 +27,48 @@ Test = Annotated[str, typer.Argument(help="Test points, with or without labels."
 class ModelOptions:
     """Which model, all but the number of partitions and the regularisation."""
 
-    model: Annotated[str, _option(_MODEL, "svm, ridge or neighbors.", "--model", "-m")] = "svm"
+    model: Annotated[str, _option(_MODEL, "svm, ridge, neighbors, smoothed, network or milp-svm.", "--model", "-m")] = (
+        "svm"
+    )
     kernel: Annotated[str | None, _option(_MODEL, "ntk, linear or rbf; ntk if not given.", "--kernel", "-k")] = None
     depth: Annotated[int | None, _option(_MODEL, "ntk: number of hidden layers, 1 if not given.")] = None
     activation: Annotated[str | None, _option(_MODEL, "ntk: linear, relu or erf; linear if not given.")] = None
     weight_std: Annotated[float | None, _option(_MODEL, "ntk: scale of weights, 1 if not given.")] = None
     bias_std: Annotated[float | None, _option(_MODEL, "ntk: scale of biases, 0 if not given.")] = None
     gamma: Annotated[float | None, _option(_MODEL, "rbf: inverse squared width; 1 / features if not given.")] = None
-    C: Annotated[float | None, _option(_MODEL, "svm: C, if it is to be checked; small if not given.", "--C")] = None
+    C: Annotated[
+        float | None,
+        _option(
+            _MODEL, "svm: checked against the threshold, small if not given; milp-svm: any, 1 if not given.", "--C"
+        ),
+    ] = None
     n_neighbors: Annotated[
         int | None, _option(_MODEL, "neighbors: how many, 5 if not given.", "--neighbors", min=1)
     ] = None
     weights: Annotated[
         str | None, _option(_MODEL, "neighbors: uniform or distance; uniform if not given.", "--neighbor-weights")
     ] = None
+    flip_probability: Annotated[
+        float | None, _option(_MODEL, "smoothed: probability that noise flips a label, 0.01 if not given.")
+    ] = None
+    hidden: Annotated[
+        str | None, _option(_MODEL, "network: units of hidden layers, such as 64,32; none if not given.")
+    ] = None
+    loss: Annotated[str | None, _option(_MODEL, "network: cross-entropy or squared.")] = None
+    epochs: Annotated[int | None, _option(_MODEL, "network: passes over the training set, 2 if not given.")] = None
+    batch_size: Annotated[int | None, _option(_MODEL, "network: samples in a step; all if not given.")] = None
+    learning_rate: Annotated[float | None, _option(_MODEL, "network: first step, 5 if not given.")] = None
+    decay: Annotated[float | None, _option(_MODEL, "network: how fast steps get smaller, 1 if not given.")] = None
+    clip: Annotated[float | None, _option(_MODEL, "network: clamp of gradients; none if not given.")] = None
+    max_flips: Annotated[int | None, _option(_MODEL, "network: where the search for a radius ends.")] = None
+    method: Annotated[
+        str | None, _option(_MODEL, "smoothed: white-box, neyman-pearson, kl; network: auto, intervals, published.")
+    ] = None
     scale: Annotated[
         str, _option(_MODEL, "Scale features, without labels: none, standard (columns) or unit (rows).")
     ] = "none"
     partition_rule: Annotated[str, _option(_MODEL, "Which rows go together: sorted, hash or random.")] = "sorted"
-    seed: Annotated[int, _option(_MODEL, "Seed of --partition-rule random.", min=0)] = 0
+    seed: Annotated[int, _option(_MODEL, "Seed of --partition-rule random, and of networks.", min=0)] = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +78,7 @@ class Point:
     partitions: Annotated[
         int, _option(_MODEL, "Partitions of the ensemble; 1 is one model.", "--partitions", "-n", min=1)
     ] = 1
-    reg: Annotated[float | None, _option(_MODEL, "ridge: regularisation, 1 if not given.")] = None
+    reg: Annotated[float | None, _option(_MODEL, "ridge, smoothed: regularisation, 1 if not given.")] = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +112,9 @@ class Proof:
     """How far to go for a certificate, and with what."""
 
     exact: Annotated[bool, _option(_RUN, "Close radii that are left open with a solver.", "--exact")] = False
-    time_limit: Annotated[float, _option(_RUN, "Seconds for one integer program of --exact.")] = 60.0
+    time_limit: Annotated[
+        float, _option(_RUN, "Seconds for one integer program of --exact, or for one point of milp-svm.")
+    ] = 60.0
     jobs: Annotated[int | None, _option(_RUN, "Threads; all cores if not given.", "--jobs", "-j", min=1)] = None
     memory: Annotated[int, _option(_RUN, "MiB that blocks of test points may take beside the data.", min=16)] = 1024
     quiet: Annotated[bool, _option(_RUN, "Show no progress.", "--quiet", "-q")] = False

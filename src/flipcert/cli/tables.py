@@ -66,16 +66,16 @@ def print_comparison(compared: list[Result]) -> None:
 def print_flips(flips: FlipList, form: str) -> None:
     """An attack as a table, as CSV or as JSON."""
     rows = [
-        {"flip": step, "training_row": int(index), "old_label": old, "new_label": new, f"{flips.unit}_lead": lead}
-        for step, index, old, new, lead in zip(
-            range(1, flips.indices.size + 1),
-            flips.indices.tolist(),
-            flips.old.tolist(),
-            flips.new.tolist(),
-            flips.leads[1:].tolist(),
-            strict=True,
+        {"flip": step, "training_row": index, "old_label": old, "new_label": new}
+        for step, (index, old, new) in enumerate(
+            zip(flips.indices.tolist(), flips.old.tolist(), flips.new.tolist(), strict=True), start=1
         )
     ]
+    names = ["flip", "training_row", "old_label", "new_label"]
+    if flips.leads is not None:
+        names.append(f"{flips.unit}_lead")
+        for row, lead in zip(rows, flips.leads[1:].tolist(), strict=True):
+            row[names[-1]] = lead
     if form == "json":
         about = {
             "row": flips.row,
@@ -84,11 +84,11 @@ def print_flips(flips: FlipList, form: str) -> None:
             "target": flips.target,
             "radius": flips.radius,
             "exact": flips.exact,
-            "lead_before": float(flips.leads[0]) if flips.leads.size else None,
+            "lead_before": None if flips.leads is None else float(flips.leads[0]),
         }
         results.print_json(json.dumps({**about, "flips": rows}), highlight=False)
     elif form == "csv":
-        writer = csv.DictWriter(sys.stdout, ["flip", "training_row", "old_label", "new_label", f"{flips.unit}_lead"])
+        writer = csv.DictWriter(sys.stdout, names)
         writer.writeheader()
         writer.writerows(rows)
     else:
@@ -105,16 +105,18 @@ def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
         results.print("No attack is known: no labelling changes it, or none was found.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("flip", "training row", "label", "becomes", f"lead ({flips.unit})"):
+    headings = ["flip", "training row", "label", "becomes"]
+    leads = []
+    if flips.leads is not None:
+        headings.append(f"lead ({flips.unit})")
+        leads = [f"{lead:.0f}" if flips.unit == "votes" else f"{lead:.4g}" for lead in flips.leads]
+    for heading in headings:
         table.add_column(heading, justify="right")
-    table.add_row("", "", "", "", _lead(flips.leads[0], flips.unit), style="dim")
-    for row in rows:
+    if leads:
+        table.add_row("", "", "", "", leads[0], style="dim")
+    for row, *lead in zip(rows, *([leads[1:]] if leads else []), strict=True):
         table.add_row(
-            str(row["flip"]),
-            str(row["training_row"]),
-            _plain(row["old_label"]),
-            _plain(row["new_label"]),
-            _lead(row[f"{flips.unit}_lead"], flips.unit),
+            str(row["flip"]), str(row["training_row"]), *map(_plain, (row["old_label"], row["new_label"])), *lead
         )
     results.print(table)
     best = "the smallest attack" if flips.exact else "the smallest attack known"
@@ -138,10 +140,6 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     name = "certified accuracy" if "accuracy" in summary else "certified"
     rows += [(f"{name} at {plural(int(flips), 'flip')}", f"{share:.3f}") for flips, share in shares.items()]
     return rows
-
-
-def _lead(lead: float, unit: str) -> str:
-    return f"{lead:.0f}" if unit == "votes" else f"{lead:.4g}"
 
 
 def _plain(value: Any) -> str:

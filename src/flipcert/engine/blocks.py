@@ -100,7 +100,7 @@ def _unless_recalled(
     rows: int,
     watcher: Watcher,
 ) -> list[Result]:
-    """Results of all blocks, in order: ``compute(starts, done)`` is asked for those that the watcher does not recall."""
+    """Results of all blocks, in order; ``compute(starts, done)`` is asked for what the watcher does not recall."""
     sizes = {start: min(rows, n_rows - start) for start in range(0, n_rows, rows)}
     watcher.begin(n_rows, "points")
     results: dict[int, Result] = {}

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.certificates import Certificates
@@ -251,6 +252,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parts = self._map("attacks", X, exact, time_limit, watcher=current_watcher().progress("attacks"))
         return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
 
+    @available_if(lambda self: is_label_linear(self.estimator))  # type: ignore[untyped-decorator]
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
         """Votes for each class at one point while the flips of a witness are made, one after the other.
 

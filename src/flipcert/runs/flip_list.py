@@ -33,7 +33,8 @@ class FlipList:
     indices, old, new : ndarray
         Training rows and their labels before and after, most influential first.
     leads : ndarray
-        Lead of the predicted class over the best other one before the first flip and after each.
+        Lead of the predicted class over the best other one before the first flip and after each; None if the model
+        does not tell.
     unit : str
         What the lead is counted in.
     """
@@ -47,7 +48,7 @@ class FlipList:
     indices: NDArray[np.int64]
     old: NDArray[Any]
     new: NDArray[Any]
-    leads: NDArray[np.float64]
+    leads: NDArray[np.float64] | None
     unit: str
 
 
@@ -74,25 +75,18 @@ def flip_list(
         (witness,) = model.worst_flips(x, exact=exact, time_limit=time_limit)
     classes = model.classes_
     first = int(np.searchsorted(classes, certificates.prediction[0]))
-    path = model.replay(x, witness) if witness is not None else np.zeros((0, classes.size))
-    others = np.delete(path, first, axis=1)
+    path = model.replay(x, witness) if witness is not None and hasattr(model, "replay") else None
+    leads = None if path is None else path[:, first] - np.delete(path, first, axis=1).max(axis=1)
     return FlipList(
         row=row,
         prediction=certificates.prediction[0].item(),
         label=None if test.y is None else test.y[row].item(),
-        target=None if witness is None else classes[_winner(path[-1], first)].item(),
+        target=None if witness is None else certificates.target[0].item(),
         radius=int(certificates.radius[0]),
         exact=bool(certificates.exact[0]),
         indices=np.empty(0, np.int64) if witness is None else witness.indices,
         old=y[:0] if witness is None else y[witness.indices],
         new=y[:0] if witness is None else witness.labels,
-        leads=path[:, first] - others.max(axis=1),
+        leads=leads,
         unit="votes" if isinstance(model, PartitionEnsemble) else "score",
     )
-
-
-def _winner(scores: NDArray[np.float64], before: int) -> int:
-    """The class that wins after the attack: it is not the one from before, even where sums round to a tie."""
-    others = scores.copy()
-    others[before] = -np.inf
-    return int(others.argmax())

@@ -10,16 +10,28 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from flipcert import kernels
-from flipcert.classifiers import KernelRidge, KernelSVM, WeightedNeighbors
+from flipcert.classifiers import (
+    BoundedNetwork,
+    KernelRidge,
+    KernelSVM,
+    MilpSVM,
+    SmoothedLinear,
+    WeightedNeighbors,
+)
 from flipcert.ensemble import PartitionEnsemble
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """Something that can be chosen by name, and the options it takes, with their defaults."""
+    """Something that can be chosen by name, and the options it takes, with their defaults.
+
+    A seeded model is given the seed, a limited one the time limit.
+    """
 
     make: Callable[..., Any]
     options: Mapping[str, Any] = field(default_factory=dict)
+    seeded: bool = False
+    limited: bool = False
 
 
 KERNELS = {
@@ -31,6 +43,23 @@ MODELS = {
     "svm": _Choice(KernelSVM, {"kernel": "ntk", "C": "auto"}),
     "ridge": _Choice(KernelRidge, {"kernel": "ntk", "reg": 1.0}),
     "neighbors": _Choice(WeightedNeighbors, {"n_neighbors": 5, "weights": "uniform"}),
+    "smoothed": _Choice(SmoothedLinear, {"flip_probability": 0.01, "reg": 1.0, "method": "white-box"}),
+    "network": _Choice(
+        BoundedNetwork,
+        {
+            "hidden": (),
+            "loss": "cross-entropy",
+            "epochs": 2,
+            "batch_size": None,
+            "learning_rate": 5.0,
+            "decay": 1.0,
+            "clip": None,
+            "method": "auto",
+            "max_flips": None,
+        },
+        seeded=True,
+    ),
+    "milp-svm": _Choice(MilpSVM, {"kernel": "ntk", "C": 1.0}, limited=True),
 }
 SCALES: Mapping[str, Callable[[], Any]] = {"none": FunctionTransformer, "standard": StandardScaler, "unit": Normalizer}
 
@@ -50,11 +79,13 @@ class Settings:
     partition_rule : str
         How rows are assigned to partitions.
     seed : int
-        Seed of the "random" rule.
+        Seed of the "random" rule, and of networks.
     scale : str
         How features are scaled, without looking at labels: one of ``SCALES``.
     classes : tuple or None
         The label space, if it is larger than what the labels show.
+    time_limit : float
+        Seconds for a test point, for models that can be limited.
     """
 
     model: str = "svm"
@@ -64,6 +95,7 @@ class Settings:
     seed: int = 0
     scale: str = "none"
     classes: tuple[Any, ...] | None = None
+    time_limit: float = 60.0
 
     def __post_init__(self) -> None:
         for name, value, known in (("model", self.model, MODELS), ("scale", self.scale, SCALES)):
@@ -86,9 +118,14 @@ class Settings:
         """The model, ready to be fitted on scaled features."""
         options = dict(self.options)
         if "kernel" in options:
-            choice = KERNELS[options["kernel"]]
-            options["kernel"] = choice.make(**{name: options.pop(name) for name in choice.options})
-        base = MODELS[self.model].make(**options, classes=self.classes, n_jobs=n_jobs)
+            kernel = KERNELS[options["kernel"]]
+            options["kernel"] = kernel.make(**{name: options.pop(name) for name in kernel.options})
+        choice = MODELS[self.model]
+        if choice.seeded:
+            options["random_state"] = self.seed
+        if choice.limited:
+            options["time_limit"] = self.time_limit
+        base = choice.make(**options, classes=self.classes, n_jobs=n_jobs)
         if self.partitions == 1:
             return base
         return PartitionEnsemble(
@@ -116,8 +153,10 @@ class Settings:
         identity = {**self.shown(), "partitions": self.partitions}
         if self.partitions > 1:
             identity["partition_rule"] = self.partition_rule
-            if self.partition_rule == "random":
-                identity["seed"] = self.seed
+        if MODELS[self.model].seeded or (self.partitions > 1 and self.partition_rule == "random"):
+            identity["seed"] = self.seed
+        if MODELS[self.model].limited:
+            identity["time_limit"] = self.time_limit
         return identity
 
     def kernel_identity(self) -> str:
