@@ -3,7 +3,7 @@
 from flipcert import kernels
 from flipcert.certificates import Certificates
 from flipcert.certify import certify
-from flipcert.classifiers import FixedBudget, KernelRidge, KernelSVM, SmoothedLinear, WeightedNeighbors
+from flipcert.classifiers import FixedBudget, KernelRidge, KernelSVM, MilpSVM, SmoothedLinear, WeightedNeighbors
 from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
 from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 from flipcert.exceptions import CertificateError, UnsolvedError
@@ -17,6 +17,7 @@ __all__ = [
     "FixedBudget",
     "KernelRidge",
     "KernelSVM",
+    "MilpSVM",
     "PartitionEnsemble",
     "SmoothedLinear",
     "UnsolvedError",

@@ -1,9 +1,10 @@
 """Base classifiers whose flip costs are known."""
 
 from flipcert.classifiers.fixed_budget import FixedBudget
+from flipcert.classifiers.milp_svm import MilpSVM
 from flipcert.classifiers.neighbors import WeightedNeighbors
 from flipcert.classifiers.ridge import KernelRidge
 from flipcert.classifiers.smoothing import SmoothedLinear
 from flipcert.classifiers.svm import KernelSVM
 
-__all__ = ["FixedBudget", "KernelRidge", "KernelSVM", "SmoothedLinear", "WeightedNeighbors"]
+__all__ = ["FixedBudget", "KernelRidge", "KernelSVM", "MilpSVM", "SmoothedLinear", "WeightedNeighbors"]

@@ -78,6 +78,10 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
         """Check the inputs and bound their flip costs; ``exact`` asks for as much as can be had, class by class."""
 
+    def _appraise_cheapest(self, X: ArrayLike) -> Appraisal:
+        """The same where only the cheapest change of prediction matters."""
+        return self._appraise(X)
+
     @abstractmethod
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class with the second highest score."""
@@ -125,7 +129,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Certificates
         """
-        appraisal = self._appraise(X)
+        appraisal = self._appraise_cheapest(X)
         lower, upper, target = appraisal.cheapest(self._n_labels)
         return Certificates(
             prediction=self.classes_[appraisal.prediction],
@@ -152,7 +156,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the training set and ``witness.labels`` to put there. None where no attack is
             known.
         """
-        appraisal = self._appraise(X)
+        appraisal = self._appraise_cheapest(X)
         _, upper, target = appraisal.cheapest(self._n_labels)
         return [
             in_user_labels(appraisal.attack(t, int(c)), self.classes_) if cost <= self._n_labels else None
