@@ -26,12 +26,14 @@ MODELS = [
 PEERS = [
     flipcert.SmoothedLinear(),
     flipcert.SmoothedLinear(method="neyman-pearson"),
+    flipcert.MilpSVM("rbf", C=0.1),
 ]
 ENSEMBLES = [
     flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3),
     flipcert.PartitionEnsemble(flipcert.KernelRidge()),
     flipcert.PartitionEnsemble(DecisionTreeClassifier(), n_partitions=2, partition="random"),
     flipcert.PartitionEnsemble(flipcert.SmoothedLinear(), n_partitions=3),
+    flipcert.PartitionEnsemble(flipcert.MilpSVM("rbf"), n_partitions=3),
 ]
 
 

@@ -67,7 +67,8 @@ class MilpSVM(AppraisedClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = flipcert.MilpSVM("rbf", C=0.2).fit(X[::5], y[::5])
     >>> certificates = model.certify(X[1::30])
-    >>> certificates.radius, certificates.exact.all()
+    >>> certificates.radius, certificates.exact
+    (array([4, 4, 2, 2, 1]), array([ True,  True,  True,  True,  True]))
     """
 
     def __init__(
@@ -135,12 +136,14 @@ class MilpSVM(AppraisedClassifier):
         if not np.allclose(kernel, kernel.T, rtol=1e-5, atol=1e-8 * spread):
             raise ValueError("the kernel of the training set must be symmetric.")
         kernel = (kernel + kernel.T) * (C / 2)
-        values = np.linalg.eigvalsh(kernel)
+        values, vectors = np.linalg.eigh(kernel)
         if values[0] < -1e-8 * values[-1]:
             raise ValueError(
                 f"the kernel of the training set must be positive semi-definite; got eigenvalues from {values[0]:.3g} "
                 f"to {values[-1]:.3g} (times C)."
             )
+        kept = values > 1e-10 * values[-1]
+        self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
         machines = {}
         for c in range(self.classes_.size):
             if c > 0 or self.classes_.size > 2:
@@ -197,11 +200,10 @@ class MilpSVM(AppraisedClassifier):
         if self._is_small:
             return appraise_weights(self._small, rows, time_limit=self.time_limit if exact else None)
         kernel = self._kernel_rows(rows)
-        own = self._small._kernel
-        sizes = np.full(len(rows), np.inf) if own is None else self.C * np.asarray(own.diag(rows), np.float64)
+        sizes, doubts = self._project(kernel)
 
         def judged(t: int) -> tuple[Point, NDArray[np.int64]]:
-            point = Point(self._machines, self._labels, kernel[t], float(sizes[t]))
+            point = Point(self._machines, self._labels, kernel[t], float(sizes[t]), float(doubts[t]))
             return point, self._lower_costs(point, exact, cheapest)
 
         judgements = map_tasks(judged, range(len(rows)), self.n_jobs)
@@ -256,7 +258,7 @@ class MilpSVM(AppraisedClassifier):
             signs = np.where(self._labels.codes == np.arange(self.classes_.size)[:, None], 1.0, -1.0)
             return kernel @ signs.T
         # Row by row, as certificates see them.
-        return np.array([Point(self._machines, self._labels, row, np.inf).scores_now for row in kernel])
+        return np.array([Point(self._machines, self._labels, row, 0.0, 0.0).scores_now for row in kernel])
 
     def _kernel_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """C times the kernel of each row with all training points."""
@@ -266,6 +268,17 @@ class MilpSVM(AppraisedClassifier):
         if not np.isfinite(kernel).all():
             raise ValueError("the kernel of the test points overflowed; rescale the features.")
         return kernel
+
+    def _project(self, kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Squared length of each test point in the span of the training points, and what it leaves unexplained.
+
+        Any combination of training points will do for the first, as long as the second is counted.
+        """
+        train = next(iter(self._machines.values())).kernel
+        combination = kernel @ self._inverse
+        image = combination @ train
+        sizes = np.einsum("ij,ij->i", combination, image) * (1 + 1e-9)
+        return np.maximum(sizes, 0.0), np.abs(kernel - image).sum(axis=1)
 
     def _check_test(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)

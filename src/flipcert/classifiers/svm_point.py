@@ -14,7 +14,7 @@ from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 
 # Labellings to try one by one before a solver is set up, and solver attacks to refute before giving up.
-_QUICK, _REFUTED = 300, 50
+_QUICK, _REFUTED = 1000, 50
 
 
 @dataclass
@@ -41,13 +41,16 @@ class Point:
     row : ndarray of shape (n,)
         Kernel with the training points.
     size : float
-        Kernel with itself; infinity if it is not known.
+        Kernel with itself of what the training points know of it: of its projection onto their span.
+    doubt : float
+        How far ``row`` may be off, summed up, from the kernel of such a projection.
     """
 
     machines: dict[int, Machine]
     labels: Labels
     row: NDArray[np.float64]
     size: float
+    doubt: float
     upper: NDArray[np.int64] = field(init=False)
     attacks: dict[int, NDArray[np.int64]] = field(init=False)
 
@@ -59,8 +62,8 @@ class Point:
         self.upper[self.prediction] = 0
         self.attacks = {}
         # How far a machine that counts as solved may be off, and the tolerances of a solver on top of that.
-        known = self.size if np.isfinite(self.size) else float(np.abs(self.row).max(initial=0.0))
-        self.error = 2.0 * float(np.sqrt(2.0 * solved_gap(self.labels.n_labels) * known))
+        # Coefficients change by two at most, so what the span does not explain counts twice for each of two classes.
+        self.error = 2.0 * float(np.sqrt(2.0 * solved_gap(self.labels.n_labels) * self.size)) + 4.0 * self.doubt
         self.slack = self.error + 2.0 * TOLERANCE * float(np.abs(self.row).sum())
         others = np.delete(scores, self.prediction)
         self.sensitive = bool(scores[self.prediction] - others.max() <= self.slack)
@@ -107,10 +110,8 @@ class Point:
             pull = machine.signs * self.row
             own = np.diag(machine.kernel)
             weight = 0.5 * (machine.duals + machine.active)
-            with np.errstate(invalid="ignore"):  # zero times infinity, where the size is not known
-                reach = np.where(own > 0.0, np.sqrt(np.maximum(own, 0.0) * self.size), 0.0)
-                gain = weight * (reach - pull if upwards else reach + pull)
-            return np.where(weight > 0.0, np.maximum(gain, 0.0), 0.0)
+            reach = np.sqrt(np.maximum(own, 0.0) * self.size)
+            return np.maximum(weight * (reach - pull if upwards else reach + pull), 0.0)
 
         if self.labels.n_classes == 2:
             table = 2.0 * moved(1, target == 1)[None]
@@ -175,64 +176,37 @@ class Point:
     def narrow(self, target: int, rivals: list[int], lower: int, limit: int, deadline: float) -> int:
         """Raise the lower bound on flips that bring the target level with its rivals, up to ``limit``.
 
-        Attacks found on the way are noted. What a short search leaves open goes to the solver, and what that leaves
-        open to a longer search.
+        Attacks found on the way are noted. Far above the small-C regime a search is best, near it the solver: what a
+        short search leaves open goes to the solver, and what that leaves open to a longer search.
         """
-        lower = self._search(target, rivals, lower, limit, deadline, _QUICK)
-        if lower < limit and time.monotonic() < deadline:
-            lower = self._solve(target, rivals, lower, limit, deadline)
+        lower, is_final = self._search(target, rivals, lower, limit, deadline, _QUICK)
+        if not is_final:
+            halfway = (time.monotonic() + deadline) / 2
+            lower, is_final = self._solve(target, rivals, lower, min(limit, int(self.upper[target])), halfway)
+        if not is_final:
+            lower, _ = self._search(target, rivals, lower, min(limit, int(self.upper[target])), deadline, np.inf)
         return lower
 
-    def _search(self, target: int, rivals: list[int], lower: int, limit: int, deadline: float, nodes: float) -> int:
-        """Try all labellings with one more flip again and again, those that cannot suffice left out."""
-        left = [nodes]
+    def _search(
+        self, target: int, rivals: list[int], lower: int, limit: int, deadline: float, nodes: float
+    ) -> tuple[int, bool]:
+        """Try all labellings with one more flip again and again, those that cannot suffice left out.
+
+        Returns the bound, and whether it cannot be raised: at the limit, or where a labelling is (as good as) an attack.
+        """
+        # What promises most comes first, so that little is left to gain once it is passed over.
+        order = np.argsort(-self.gains(self.clean, target, rivals).max(axis=0), kind="stable")
+        search = _Search(self, target, rivals, order, deadline, nodes)
         try:
-            while lower < limit:
-                if self._level_within(self.clean, target, rivals, lower, 0, deadline, left):
-                    return lower
+            while lower < limit and not search.finds(self.clean, lower, 0):
                 lower += 1
         except OutOfTime:
-            pass
-        return lower
+            return lower, False
+        return lower, True
 
-    def _level_within(
-        self, state: State, target: int, rivals: list[int], flips: int, begin: int, deadline: float, left: list[float]
-    ) -> bool:
-        """Whether some labelling with at most so many more flips, of samples from ``begin`` on, may be an attack."""
-        behind = self.behind(state, target, rivals)
-        if (behind <= 0.0).all():
-            self.try_attack(state.codes)
-            return True
-        if flips == 0:
-            return False
-        gains = self.gains(state, target, rivals)
-        gains[:, :begin] = 0.0
-        top = np.sort(gains, axis=1)[:, ::-1][:, :flips]
-        if (top.sum(axis=1) < behind).any():
-            return False
-        part = self.part(target, rivals)
-        others = [c for c in range(self.labels.n_classes) if c not in part]
-        for i in np.flatnonzero(gains.max(axis=0) > 0.0).tolist():
-            # Without this sample's share, the rest may not suffice.
-            if flips == 1 and (gains[:, i] < behind).any():
-                continue
-            own = int(state.codes[i])
-            classes = [0, 1] if self.labels.n_classes == 2 else part + ([] if own in others else others[:1])
-            for to in classes:
-                if to == own:
-                    continue
-                left[0] -= 1
-                if left[0] < 0 or time.monotonic() > deadline:
-                    raise OutOfTime
-                child = self.relabelled(state, [(i, to)], part)
-                if self._level_within(child, target, rivals, flips - 1, i + 1, deadline, left):
-                    return True
-        return False
-
-    def _solve(self, target: int, rivals: list[int], lower: int, limit: int, deadline: float) -> int:
-        """Integer programs with growing budgets: the smaller the budget, the tighter the program."""
-        part = self.part(target, rivals)
-        machines = {c: self.machines[c] for c in part}
+    def _solve(self, target: int, rivals: list[int], lower: int, limit: int, deadline: float) -> tuple[int, bool]:
+        """Integer programs with growing budgets: the smaller the budget, the tighter the program. As ``_search``."""
+        machines = {c: self.machines[c] for c in self.part(target, rivals)}
         budget = lower
         while lower < limit and time.monotonic() < deadline:
             budget = min(max(budget, lower), limit - 1)
@@ -243,20 +217,18 @@ class Point:
             for _ in range(_REFUTED):
                 solution = program.solve(deadline - time.monotonic())
                 lower = max(lower, min(solution.bound, limit))
-                if solution.classes is None or not solution.solved:
+                if solution.classes is None:
                     break
                 scores = self.try_attack(solution.classes)
+                if not solution.solved:
+                    break
                 if scores[target] - scores[rivals].max() > -self.error:
-                    return lower  # an attack, or as good as one: the bound is what can be proven
+                    return lower, True
                 program.exclude(solution.classes)
-            else:
-                return lower
-            if solution.classes is not None:
-                self.try_attack(solution.classes)
-            if not solution.solved:
-                return lower
+            if not solution.solved or solution.classes is not None:
+                return lower, lower >= limit
             budget *= 2
-        return lower
+        return lower, lower >= limit
 
     def witness(self, target: int) -> Witness:
         """The flips of a noted attack, largest kernel values first."""
@@ -264,3 +236,54 @@ class Point:
         flipped = np.flatnonzero(codes != self.labels.codes)
         order = flipped[np.argsort(-np.abs(self.row[flipped]), kind="stable")]
         return Witness(order, codes[order])
+
+
+class _Search:
+    """Depth-first search over flips, in a given order of the samples, pruned by what flips can gain at most."""
+
+    def __init__(
+        self, point: Point, target: int, rivals: list[int], order: NDArray[np.int64], deadline: float, nodes: float
+    ) -> None:
+        self.point = point
+        self.target = target
+        self.rivals = rivals
+        self.order = order
+        self.deadline = deadline
+        self.nodes = nodes
+        self.part = point.part(target, rivals)
+        self.others = [c for c in range(point.labels.n_classes) if c not in self.part]
+
+    def finds(self, state: State, flips: int, begin: int) -> bool:
+        """Whether a labelling with at most so many more flips, of samples from ``begin`` on, may be an attack."""
+        behind = self.point.behind(state, self.target, self.rivals)
+        if (behind <= 0.0).all():
+            self.point.try_attack(state.codes)
+            return True
+        if flips == 0:
+            return False
+        gains = self.point.gains(state, self.target, self.rivals)[:, self.order]
+        for place in range(begin, self.order.size):
+            left = gains[:, place:]
+            top = np.partition(left, -flips, axis=1)[:, -flips:] if flips < left.shape[1] else left
+            if (top.sum(axis=1) < behind).any():
+                return False
+            if (gains[:, place] == 0.0).all() or (flips == 1 and (gains[:, place] < behind).any()):
+                continue
+            i = int(self.order[place])
+            for to in self._classes(int(state.codes[i])):
+                self._count()
+                child = self.point.relabelled(state, [(i, to)], self.part)
+                if self.finds(child, flips - 1, place + 1):
+                    return True
+        return False
+
+    def _classes(self, own: int) -> list[int]:
+        """Classes that a sample could be flipped to with different effects."""
+        if len(self.part) == 1:
+            return [1 - own]
+        return [c for c in [*self.part, *([] if own in self.others else self.others[:1])] if c != own]
+
+    def _count(self) -> None:
+        self.nodes -= 1
+        if self.nodes < 0 or time.monotonic() > self.deadline:
+            raise OutOfTime
