@@ -132,12 +132,12 @@ def _peers(records: Sequence[Record], machines: Sequence[str]) -> str:
         [
             "## Other methods\n",
             _rows(peers, machines),
-            "Certified accuracy on digits: the share of test points predicted right and proven to stay so. ScaLabelCert is "
-            "exact for the ridge regression that smoothing predicts with.\n",
+            "Certified accuracy on digits: the share of test points predicted right and proven to stay so. "
+            "ScaLabelCert is exact for the ridge regression that smoothing predicts with.\n",
             _table(*peers_page.accuracies(peers)),
-            f"`MilpSVM` on n samples (breast cancer, two classes, linear kernel), C times the largest row sum of the kernel "
-            f"across: share of points with an exact radius within {limits} s each, and the mean of `radius_upper - radius` "
-            f"where it is not zero. Up to 1 no program is needed.{_warnings(programs)}\n",
+            "`MilpSVM` on n samples (breast cancer, two classes, linear kernel), C times the largest row sum of the "
+            f"kernel across: share of points with an exact radius within {limits} s each, and the mean of "
+            f"`radius_upper - radius` where it is not zero. Up to 1 no program is needed.{_warnings(programs)}\n",
             _table(*peers_page.solved(programs)),
         ]
     )

@@ -68,16 +68,16 @@ def rows(settings: Settings) -> Iterator[Record]:
 
 
 def solved_shares(settings: Settings) -> Iterator[Record]:
-    """Exact radii of an SVM for n samples, C at some multiples of the small-C threshold, within a time limit a point."""
+    """Exact radii of an SVM for n samples, C at multiples of the small-C threshold, within a time limit a point."""
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    limit, n_points = settings.size(10.0, 1.0), settings.size(10, 4)
+    limit, n_points = settings.size(5.0, 1.0), settings.size(6, 4)
     order = np.random.default_rng(0).permutation(len(y))
     points = X[order[-n_points:]]
-    for n in settings.size((20, 40, 80, 160, 320), (20, 40)):
+    for n in settings.size((20, 40, 80, 160), (20, 40)):
         train, labels = X[order[:n]], y[order[:n]]
         threshold = flipcert.KernelSVM("linear").fit(train, labels).C_max_
-        for ratio in settings.size((1.0, 1.5, 2.0, 4.0, 10.0, 30.0), (1.0, 4.0)):
+        for ratio in settings.size((1.0, 1.5, 2.0, 4.0, 10.0), (1.0, 4.0)):
             model = flipcert.MilpSVM("linear", C=ratio * threshold, time_limit=limit).fit(train, labels)
             certificates: list[flipcert.Certificates] = []
             ratio_of_times = compare(
@@ -95,7 +95,7 @@ def solved_shares(settings: Settings) -> Iterator[Record]:
                 measured=Spread(share, share, share, n_points),
                 method="radius == radius_upper",
                 data="breast cancer, standardised",
-                checked=_replayed(first, model, train, labels, points),
+                checked=_replayed(first, model, train, labels, points[:2]),
                 quick=settings.quick,
                 details={"n": n, "ratio": ratio, "limit": limit, "over_fit": ratio_of_times.median,
                          "mean_gap": float((first.radius_upper - first.radius).mean())},

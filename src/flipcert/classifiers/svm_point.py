@@ -192,7 +192,7 @@ class Point:
     ) -> tuple[int, bool]:
         """Try all labellings with one more flip again and again, those that cannot suffice left out.
 
-        Returns the bound, and whether it cannot be raised: at the limit, or where a labelling is (as good as) an attack.
+        Returns the bound, and whether it is final: at the limit, or at a labelling that is (as good as) an attack.
         """
         # What promises most comes first, so that little is left to gain once it is passed over.
         order = np.argsort(-self.gains(self.clean, target, rivals).max(axis=0), kind="stable")
