@@ -10,7 +10,7 @@ from benchmarks.rows.peers import FLIPS
 
 def accuracies(records: Sequence[Record]) -> tuple[tuple[str, ...], list[list[str]]]:
     """Certified accuracy by method and number of flips, with the points certified in a second."""
-    heads = ("method", "points per second", *(f"{flips} flips" for flips in FLIPS))
+    heads = ("method", "points per second", *(f"r = {flips}" for flips in FLIPS))
     lines = []
     for record in records:
         shares = [f"{share:.3f}" for share in record.details["certified_accuracy"]]

@@ -86,7 +86,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class with the second highest score."""
 
-    def flip_costs(self, X: ArrayLike, bound: str = "lower") -> NDArray[np.int64]:
+    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class is predicted.
 
         Parameters
@@ -95,6 +95,8 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Test inputs.
         bound : {"lower", "upper", "exact"}, default="lower"
             Proven from below, reached by an attack, or both; :class:`flipcert.UnsolvedError` if they differ.
+        time_limit
+            For label-linear classifiers; this one does what it can either way.
 
         Returns
         -------
@@ -117,13 +119,15 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _how_to_close = ""
 
-    def certify(self, X: ArrayLike) -> Certificates:
+    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        exact, time_limit
+            For ensembles; this classifier does what it can either way.
 
         Returns
         -------
@@ -142,13 +146,15 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_labels=self._n_labels,
         )
 
-    def worst_flips(self, X: ArrayLike) -> list[Witness | None]:
+    def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        exact, time_limit
+            As in :meth:`certify`.
 
         Returns
         -------
