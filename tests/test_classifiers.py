@@ -29,12 +29,14 @@ PEERS = [
     flipcert.BoundedNetwork(),
     flipcert.BoundedNetwork(loss="squared", learning_rate=0.2, epochs=10, decay=0.0),
     flipcert.BoundedNetwork(hidden=(8,), learning_rate=0.5, epochs=30, decay=0.0),
+    flipcert.MilpSVM("rbf", C=0.1),
 ]
 ENSEMBLES = [
     flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3),
     flipcert.PartitionEnsemble(flipcert.KernelRidge()),
     flipcert.PartitionEnsemble(DecisionTreeClassifier(), n_partitions=2, partition="random"),
     flipcert.PartitionEnsemble(flipcert.SmoothedLinear(), n_partitions=3),
+    flipcert.PartitionEnsemble(flipcert.MilpSVM("rbf"), n_partitions=3),
 ]
 
 

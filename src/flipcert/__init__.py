@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         FixedBudget,
         KernelRidge,
         KernelSVM,
+        MilpSVM,
         SmoothedLinear,
         WeightedNeighbors,
     )
@@ -31,6 +32,7 @@ __all__ = [
     "FixedBudget",
     "KernelRidge",
     "KernelSVM",
+    "MilpSVM",
     "PartitionEnsemble",
     "SmoothedLinear",
     "UnsolvedError",
@@ -56,6 +58,7 @@ _HOMES = {
         "FixedBudget",
         "KernelRidge",
         "KernelSVM",
+        "MilpSVM",
         "SmoothedLinear",
         "WeightedNeighbors",
     ),

@@ -81,6 +81,10 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
         """Check the inputs and bound their flip costs; ``exact`` asks for as much as can be had, class by class."""
 
+    def _appraise_cheapest(self, X: ArrayLike) -> Appraisal:
+        """The same where only the cheapest change of prediction matters."""
+        return self._appraise(X)
+
     @abstractmethod
     def _check_test(self, X: ArrayLike) -> NDArray[Any]:
         """Test inputs, validated."""
@@ -89,7 +93,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class with the second highest score."""
 
-    def flip_costs(self, X: ArrayLike, bound: str = "lower") -> NDArray[np.int64]:
+    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class is predicted.
 
         Parameters
@@ -98,6 +102,8 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Test inputs.
         bound : {"lower", "upper", "exact"}, default="lower"
             Proven from below, reached by an attack, or both; :class:`flipcert.UnsolvedError` if they differ.
+        time_limit
+            For label-linear classifiers; this one does what it can either way.
 
         Returns
         -------
@@ -128,7 +134,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n_test, n_features)
             Test inputs.
         exact, time_limit
-            For ensembles of label-linear classifiers.
+            For ensembles; this classifier does what it can either way.
 
         Returns
         -------
@@ -142,7 +148,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _rows_together: int | None = None
 
     def _certify_rows(self, rows: NDArray[Any]) -> Outcome:
-        appraisal = self._appraise(rows)
+        appraisal = self._appraise_cheapest(rows)
         lower, upper, target = appraisal.cheapest(self._n_labels)
         return Outcome(
             prediction=appraisal.prediction,
@@ -162,7 +168,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n_test, n_features)
             Test inputs.
         exact, time_limit
-            For ensembles of label-linear classifiers.
+            As in :meth:`certify`.
 
         Returns
         -------
@@ -170,7 +176,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the training set and ``witness.labels`` to put there. None where no attack is
             known.
         """
-        appraisal = self._appraise(X)
+        appraisal = self._appraise_cheapest(X)
         _, upper, target = appraisal.cheapest(self._n_labels)
         return [
             in_user_labels(appraisal.attack(t, int(c)), self.classes_) if cost <= self._n_labels else None
