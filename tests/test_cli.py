@@ -384,3 +384,25 @@ def test_two_processes_do_not_share_a_folder(data):
     second = run_folder.RunFolder(data / "run", identity).opened()
     with run_folder.RunFolder(data / "run", identity).opened(), pytest.raises(ValueError, match="in use by another"):
         second.__enter__()
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (flipcert.SmoothedLinear(0.05, reg=0.5, method="kl"),
+         "--model smoothed --flip-probability 0.05 --reg 0.5 --method kl"),
+        (flipcert.BoundedNetwork((4,), learning_rate=0.3, epochs=3, max_flips=4),
+         "--model network --hidden 4 --learning-rate 0.3 --epochs 3 --max-flips 4"),
+        (flipcert.MilpSVM("rbf", C=0.05, time_limit=5), "--model milp-svm --kernel rbf --C 0.05 --time-limit 5"),
+    ],
+)  # fmt: skip
+def test_peers(data, model, options):
+    np.savez("few.npz", X=X_TEST[::5], y=Y_TEST[::5])
+    for partitions in (1, 2):
+        expected = (model if partitions == 1 else flipcert.PartitionEnsemble(model, 2)).fit(X_TRAIN, Y_TRAIN)
+        summary_of("certify", "train.npz", "few.npz", *options.split(), "--partitions", partitions, "--out", partitions)
+        radius = parquet.read_table(data / str(partitions) / "certificates.parquet")["radius"].to_numpy()
+        assert radius.tolist() == expected.certify(X_TEST[::5]).radius.tolist()
+    attack = run("attack", "train.npz", "few.npz", "--row", 0, *options.split(), "--quiet")
+    assert attack.exit_code == 0, attack.output
+    assert "flips change that" in attack.stdout
