@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks import product
+from benchmarks import peers_page, product
 from benchmarks.figures import GROWTH
 from benchmarks.records import Record, load
 
@@ -80,6 +80,7 @@ def render(records: Sequence[Record]) -> str:
         _where(machines),
         "## Speed\n",
         _rows(speed, machines),
+        _peers(records, machines),
         "## Memory\n",
         _rows(memory, machines),
         "## Tightness\n",
@@ -122,6 +123,27 @@ def _rows(records: Sequence[Record], machines: Sequence[str]) -> str:
             (record.job, _target(record), measured(record) + exact, _met(record), record.checked, "; ".join(notes))
         )
     return _table(("job", "target", "measured", "met", "checked against", "method and data"), lines)
+
+
+def _peers(records: Sequence[Record], machines: Sequence[str]) -> str:
+    """Other methods: speed, certified accuracy, and how often integer programs are solved."""
+    peers, programs = ([record for record in records if record.group == group] for group in ("peers", "milp"))
+    if not peers:
+        return ""
+    limits = _join({f"{record.details['limit']:g}" for record in programs})
+    return "\n".join(
+        [
+            "## Other methods\n",
+            _rows(peers, machines),
+            "Certified accuracy on digits: the share of test points predicted right and proven to stay so. "
+            "ScaLabelCert is exact for the ridge regression that smoothing predicts with.\n",
+            _table(*peers_page.accuracies(peers)),
+            "`MilpSVM` on n samples (breast cancer, two classes, linear kernel), C times the largest row sum of the "
+            f"kernel across: share of points with an exact radius within {limits} s each, and the mean of "
+            f"`radius_upper - radius` where it is not zero. Up to 1 no program is needed.{_warnings(programs)}\n",
+            _table(*peers_page.solved(programs)),
+        ]
+    )
 
 
 def _tightness(records: Sequence[Record]) -> str:

@@ -24,6 +24,8 @@ MODELS = [
     flipcert.PartitionEnsemble(flipcert.KernelRidge(), n_partitions=3),
     flipcert.SmoothedLinear(1e-4, reg=0.1),
     flipcert.PartitionEnsemble(flipcert.SmoothedLinear(1e-4, reg=0.1), n_partitions=3),
+    flipcert.MilpSVM("rbf", C=0.1),
+    flipcert.PartitionEnsemble(flipcert.MilpSVM("rbf"), n_partitions=3),
 ]
 
 

@@ -8,6 +8,7 @@ from flipcert.classifiers import (
     FixedBudget,
     KernelRidge,
     KernelSVM,
+    MilpSVM,
     SmoothedLinear,
     WeightedNeighbors,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "FixedBudget",
     "KernelRidge",
     "KernelSVM",
+    "MilpSVM",
     "PartitionEnsemble",
     "SmoothedLinear",
     "UnsolvedError",

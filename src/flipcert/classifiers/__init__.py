@@ -2,9 +2,18 @@
 
 from flipcert.classifiers.bounded_network import BoundedNetwork
 from flipcert.classifiers.fixed_budget import FixedBudget
+from flipcert.classifiers.milp_svm import MilpSVM
 from flipcert.classifiers.neighbors import WeightedNeighbors
 from flipcert.classifiers.ridge import KernelRidge
 from flipcert.classifiers.smoothing import SmoothedLinear
 from flipcert.classifiers.svm import KernelSVM
 
-__all__ = ["BoundedNetwork", "FixedBudget", "KernelRidge", "KernelSVM", "SmoothedLinear", "WeightedNeighbors"]
+__all__ = [
+    "BoundedNetwork",
+    "FixedBudget",
+    "KernelRidge",
+    "KernelSVM",
+    "MilpSVM",
+    "SmoothedLinear",
+    "WeightedNeighbors",
+]

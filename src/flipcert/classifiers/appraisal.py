@@ -78,11 +78,15 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
         """Check the inputs and bound their flip costs; ``exact`` asks for as much as can be had, class by class."""
 
+    def _appraise_cheapest(self, X: ArrayLike) -> Appraisal:
+        """The same where only the cheapest change of prediction matters."""
+        return self._appraise(X)
+
     @abstractmethod
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class with the second highest score."""
 
-    def flip_costs(self, X: ArrayLike, bound: str = "lower") -> NDArray[np.int64]:
+    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class is predicted.
 
         Parameters
@@ -91,6 +95,8 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Test inputs.
         bound : {"lower", "upper", "exact"}, default="lower"
             Proven from below, reached by an attack, or both; :class:`flipcert.UnsolvedError` if they differ.
+        time_limit
+            For label-linear classifiers; this one does what it can either way.
 
         Returns
         -------
@@ -113,19 +119,21 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _how_to_close = ""
 
-    def certify(self, X: ArrayLike) -> Certificates:
+    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        exact, time_limit
+            For ensembles; this classifier does what it can either way.
 
         Returns
         -------
         Certificates
         """
-        appraisal = self._appraise(X)
+        appraisal = self._appraise_cheapest(X)
         lower, upper, target = appraisal.cheapest(self._n_labels)
         return Certificates(
             prediction=self.classes_[appraisal.prediction],
@@ -138,13 +146,15 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_labels=self._n_labels,
         )
 
-    def worst_flips(self, X: ArrayLike) -> list[Witness | None]:
+    def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        exact, time_limit
+            As in :meth:`certify`.
 
         Returns
         -------
@@ -152,7 +162,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the training set and ``witness.labels`` to put there. None where no attack is
             known.
         """
-        appraisal = self._appraise(X)
+        appraisal = self._appraise_cheapest(X)
         _, upper, target = appraisal.cheapest(self._n_labels)
         return [
             in_user_labels(appraisal.attack(t, int(c)), self.classes_) if cost <= self._n_labels else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,14 @@ from flipcert.certificates import Certificates
 from flipcert.classifiers.appraisal import Appraisal
 from flipcert.classifiers.label_noise import LabelNoise
 from flipcert.classifiers.ridge import KernelRidge
-from flipcert.engine.blocks import join
-from flipcert.engine.rounding import SAFETY
+from flipcert.classifiers.weighed import appraise_weights
 from flipcert.flips._reach import LOWER
-from flipcert.flips.attack import attack_of_cost
 from flipcert.flips.costs import Costs, cost_block
 from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
 from flipcert.validation import check_choice, check_number
 
 _METHODS = ("white-box", "neyman-pearson", "kl", "published")
 _LEAST_NOISE = 1e-100
-# Seconds to find the flips of an attack whose cost is known already.
-_REPLAY_TIME = 60.0
 
 
 class SmoothedLinear(KernelRidge):
@@ -174,27 +169,7 @@ class SmoothedLinear(KernelRidge):
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
         """Costs of smoothing from below, those of the ridge regression and its attacks from above."""
         self._warn_if_published()
-
-        def bounds(rows: NDArray[Any], weights: NDArray[Any]) -> _Bounds:
-            ridge = cost_block(weights, self._labels, self._no_offset(weights))
-            tolerance = SAFETY * self._rounding(rows, weights)
-            closest = np.minimum(ridge.lead, ridge.margin.min(axis=1))
-            return _Bounds(
-                prediction=ridge.prediction,
-                lower=self._smoothed_costs(weights, ridge),
-                upper=ridge.upper,
-                sensitive=(tolerance > 0) & (closest <= tolerance),
-                weights=weights.copy(),
-            )
-
-        found: _Bounds = join(self._map_weights(X, bounds))
-
-        def attack(row: int, target: int) -> Witness:
-            weights, cost = found.weights[row], int(found.upper[row, target])
-            no_offset = np.zeros(self._labels.n_classes)
-            return attack_of_cost(weights, self._labels, no_offset, target, cost, _REPLAY_TIME)
-
-        return Appraisal(found.prediction, found.lower, found.upper, found.sensitive, attack)
+        return appraise_weights(self, X, self._smoothed_costs)
 
     def _smoothed_costs(self, weights: NDArray[Any], ridge: Costs) -> NDArray[np.int64]:
         """What smoothing proves against each class, and no more than holds for the deployed prediction."""
@@ -227,14 +202,3 @@ class SmoothedLinear(KernelRidge):
                 'two classes, where it over-states; use "white-box", "neyman-pearson" or "kl".',
                 stacklevel=3,
             )
-
-
-@dataclass
-class _Bounds:
-    """What an appraisal is made of, for a block of rows."""
-
-    prediction: NDArray[np.int64]
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    sensitive: NDArray[np.bool_]
-    weights: NDArray[Any]
