@@ -32,6 +32,8 @@ $(VENV)/.installed: pyproject.toml
 
 # The tools of tests and linting.
 $(VENV)/.tools: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable ".[plot,frame,torch]"
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 

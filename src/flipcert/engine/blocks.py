@@ -91,9 +91,18 @@ class _OneThread:
             if self._users == 0:
                 self._limit.__exit__(*error)
 
+    @property
+    def used(self) -> bool:
+        return self._users > 0
+
 
 # With one BLAS thread, sums have one order whatever the machine.
 one_blas_thread = _OneThread()
+
+
+def in_job() -> bool:
+    """Whether a job is under way, whose blocks keep all cores busy."""
+    return one_blas_thread.used
 
 
 def map_tasks(
