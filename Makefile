@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint pytest bench clean
+.PHONY: demo test lint pytest bench evidence clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m flipcert.demo
@@ -22,6 +22,10 @@ pytest: $(VENV)/.tools
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
 bench: $(VENV)/.installed
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Trains finite networks, replays certificates on them and rewrites docs/evidence.md: half an hour on two cores.
+evidence: $(VENV)/.tools
+	$(BIN)/python -m flipcert.evidence --out docs $(ARGS)
 
 # The package with what the demo and the benchmarks need.
 $(VENV)/.installed: pyproject.toml

@@ -11,7 +11,7 @@ from flipcert.certificates import Certificates
 from flipcert.evaluation.metrics import certified_accuracy
 
 # Dark enough on white, and apart for colour-blind readers (Okabe and Ito).
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def plot_certified_accuracy(certificates: dict[str, Certificates], y: ArrayLike) -> Any:
@@ -40,7 +40,7 @@ def plot_certified_accuracy(certificates: dict[str, Certificates], y: ArrayLike)
     axes = figure.subplots()
     largest = max(int(c.radius_upper[c.exact].max(initial=1)) for c in certificates.values())
     flips = np.arange(largest + 2)
-    for (name, c), colour in zip(certificates.items(), _COLOURS * len(certificates), strict=False):
+    for (name, c), colour in zip(certificates.items(), COLOURS * len(certificates), strict=False):
         correct = c.prediction == truth
         certified = certified_accuracy(correct, c.radius, flips)
         axes.step(flips, certified, where="post", color=colour, label=name, linewidth=2)
