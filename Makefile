@@ -42,5 +42,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

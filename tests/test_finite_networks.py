@@ -23,6 +23,15 @@ N_NETWORKS = 32
 SIGMAS = 5.0
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Tests run side by side, and the networks are small."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def kernels_of_depth_one(activation):
     yield NTK(1, activation, **SCALES)
     for pooling in (None, "average"):

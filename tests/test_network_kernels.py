@@ -287,6 +287,14 @@ def test_bad_networks(kernel, message, digits):
         flipcert.KernelSVM(kernel=kernel).fit(X[:20], y[:20]).predict(X_test[:2])
 
 
+def test_rows_that_are_no_images_are_refused_when_a_model_is_fitted(digits):
+    X, y, _, _ = digits
+    for activation in ("linear", "relu"):
+        for model in (flipcert.KernelSVM, flipcert.KernelRidge):
+            with pytest.raises(ValueError, match="X has rows of 64 numbers"):
+                model(ConvNTK((1, 8, 9), activation=activation)).fit(X, y)
+
+
 def test_pooling_that_does_not_fit_the_memory_is_refused(monkeypatch):
     monkeypatch.setattr(conv_ntk, "available_memory", lambda: 1e9)
     with pytest.raises(ValueError, match=r"average pooling over 4900 positions needs 1\.\d GB of memory for a pair"):

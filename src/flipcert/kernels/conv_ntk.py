@@ -94,8 +94,8 @@ class ConvNTK(NetworkKernel):
     def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the kernel matrix of X with Z to ``out``."""
         self.validate()
-        self._check_width(X)
-        self._check_width(Z)
+        self._check_width(X.shape[1])
+        self._check_width(Z.shape[1])
         if self.activation == "linear":
             np.matmul(self._map(X), self._map(Z).T, out=out)
             return
@@ -110,7 +110,7 @@ class ConvNTK(NetworkKernel):
         """Kernel of each row with itself."""
         self.validate()
         X = np.ascontiguousarray(check_inputs(X))
-        self._check_width(X)
+        self._check_width(X.shape[1])
         norms = squares(X)
         if self.activation == "linear":
             return np.einsum("ij,ij->i", self._map(X), self._map(X))
@@ -125,9 +125,9 @@ class ConvNTK(NetworkKernel):
     def n_features(self, n_inputs: int) -> int | None:
         """Pixels (with pooling, averages of them) and, with biases, a constant, for the linear network; else None."""
         self.validate()
+        self._check_width(n_inputs)
         if self.activation != "linear":
             return None
-        self._check_width(np.empty((0, n_inputs)))
         rows, columns = self._maps()
         pixels = rows.shape[0] * columns.shape[0] if self.pooling else self._n_positions
         return int(self.image_shape[0]) * pixels + bool(self._line(n_inputs)[1])
@@ -135,7 +135,6 @@ class ConvNTK(NetworkKernel):
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Feature map of the linear network: weighted pixels or averages of pixels, and a constant."""
         X = check_inputs(X)
-        self._check_width(X)
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
         return self._map(X)
@@ -163,11 +162,11 @@ class ConvNTK(NetworkKernel):
     def _n_positions(self) -> int:
         return int(self.image_shape[1]) * int(self.image_shape[2])
 
-    def _check_width(self, X: NDArray[Any]) -> None:
-        channels, height, width = self.image_shape
-        if X.shape[1] != channels * height * width:
+    def _check_width(self, n_inputs: int) -> None:
+        channels, height, width = (int(size) for size in self.image_shape)
+        if n_inputs != channels * height * width:
             raise ValueError(
-                f"X has rows of {X.shape[1]} numbers, but image_shape={tuple(self.image_shape)!r} needs channels * "
+                f"X has rows of {n_inputs} numbers, but image_shape={(channels, height, width)} needs channels * "
                 f"height * width = {channels * height * width}."
             )
 
