@@ -207,6 +207,20 @@ def test_ends_of_the_range(kernel, dtype):
     assert np.allclose(values[0, 1], kernel.diag(X[:1]), rtol=8 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("pooling", [None, "average"])
+@pytest.mark.parametrize(
+    "kernel", [NTK(1, "relu"), ConvNTK((1, 2, 2)), ConvNTK((1, 2, 2), activation="linear")], ids=str
+)
+def test_no_inputs_have_no_kernel(kernel, pooling):
+    if isinstance(kernel, ConvNTK):
+        kernel = clone(kernel).set_params(pooling=pooling)
+    none, some = np.empty((0, 4)), np.ones((3, 4))
+    assert kernel(none, some).shape == (0, 3)
+    assert kernel(some, none).shape == (3, 0)
+    assert kernel(none).shape == (0, 0)
+    assert kernel.diag(none).shape == (0,)
+
+
 def test_inputs_beyond_the_range_are_refused():
     for kernel in (NTK(1, "relu"), ConvNTK((1, 2, 2)), ConvNTK((1, 2, 2), pooling="average")):
         for dtype, huge in ((np.float64, 1e200), (np.float32, 1e25)):

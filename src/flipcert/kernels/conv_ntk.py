@@ -174,8 +174,8 @@ class ConvNTK(NetworkKernel):
         """Kernel at equal positions: for some images of Z at a time, with a row of X after the other."""
         few = int(self.image_shape[0]) <= _FEW_CHANNELS
         images, positions = self._images(X), self._n_positions
-        columns = min(Z.shape[0], max(1, min(_SHEET // positions, _PIXELS // X.shape[1])))
-        rows = X.shape[0] if few else max(1, _PRODUCTS // (positions * columns))
+        columns = max(1, min(Z.shape[0], _SHEET // positions, _PIXELS // X.shape[1]))
+        rows = max(1, X.shape[0] if few else _PRODUCTS // (positions * columns))
         parts = [slice(start, start + rows) for start in range(0, X.shape[0], rows)]
         numbers = columns * (N_SHEETS * positions + 2 * X.shape[1]) + X.size + X.shape[0] * positions * self.depth
         with room.take(8 * (numbers + _PRODUCTS)):
@@ -197,7 +197,7 @@ class ConvNTK(NetworkKernel):
     def _write_pooled(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
         """Kernel at all pairs of positions: for one image of X with some of Z at a time."""
         images, pairs = self._images(X), self._n_positions**2
-        columns = min(Z.shape[0], max(1, _PRODUCTS // pairs))
+        columns = max(1, min(Z.shape[0], _PRODUCTS // pairs))
         needed = 8 * ((N_SHEETS + columns) * pairs + (X.shape[0] + columns) * X.shape[1] * (self.depth + 1))
         if pairs > _LARGE and needed > available_memory():
             raise ValueError(
@@ -248,7 +248,7 @@ class ConvNTK(NetworkKernel):
         else:
             scale = np.sqrt(slope / self._n_positions)
             mapped = (scale * rows).astype(X.dtype) @ images @ columns.T.astype(X.dtype)
-        return with_constant(mapped.reshape(X.shape[0], -1), constant)
+        return with_constant(mapped.reshape(X.shape[0], int(np.prod(mapped.shape[1:]))), constant)
 
     def _maps(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What all convolutions of a linear network do along rows and along columns of an image."""
