@@ -155,6 +155,13 @@ def test_the_limit_is_the_certified_machine_and_obeys_its_certificates(small_pro
     assert kinds == {"witness", "greedy", "half", "random"}
 
 
+def test_what_all_classes_have_in_common_is_no_gap():
+    limit = np.array([[1.0, -1.0, 0.0], [0.5, 0.0, -0.5]])
+    assert study.score_gap(limit + 7.0, limit) == pytest.approx(0.0)
+    assert study.score_gap(1.1 * limit - 3.0, limit) == pytest.approx(0.1)
+    assert study.score_gap(np.array([[2.0], [1.0]]), np.array([[1.0], [1.0]])) == pytest.approx(np.sqrt(0.5))
+
+
 def test_violations_are_counted(small_problems, monkeypatch):
     """A network that is its limit has none; one that turns every prediction around has nothing else."""
     problem = small_problems[0]

@@ -31,7 +31,7 @@ def main(out: str = "evidence", quick: bool = False, n_jobs: int | None = None) 
     def report(run: Run) -> None:
         console.print(
             f"{time.perf_counter() - start:6.0f} s  {run.task}; {run.network}; {run.loss} loss; width {run.width}: "
-            f"outputs {run.score_gap:.3f} from the limit, {100 * run.agreement:.0f} % of predictions equal",
+            f"scores {run.score_gap:.3f} from the limit, {100 * run.agreement:.0f} % of predictions equal",
             soft_wrap=True,
         )
 

@@ -112,7 +112,7 @@ def _summary(runs: Sequence[Run]) -> str:
     return f"""\
 ## What happened
 
-- Outputs come closer to the limit as w to the power of {min(slopes):.2f} to {max(slopes):.2f} (by task, architecture
+- Scores come closer to the limit as w to the power of {min(slopes):.2f} to {max(slopes):.2f} (by task, architecture
   and loss); -0.5 is the rate of the theory, up to the logarithm. At width {widths[-1]} they are {_span(wide)} from it,
   at width {widths[0]} {_span(narrow)}.
 - Predictions equal those of the kernel machine for {_percent(_agreements(narrow))} of the test points at width
@@ -139,8 +139,10 @@ def _agreement(runs: Sequence[Run]) -> str:
     heads = ("task", "network", "loss", *(f"w = {width}" for width in widths), "power of w")
     text = (
         "## Agreement with the kernel machine\n\n"
-        "Root mean square of the difference of outputs over that of the limit's outputs, on test points, and share of "
-        "equal predictions; means over networks.\n"
+        "Root mean square of the difference of scores over that of the limit's scores, on test points, and share of "
+        "equal predictions; means over networks. Scores of ten classes are outputs minus their mean over the classes: "
+        "what is common to all classes decides nothing. With the hinge loss, one class against the rest, that is most "
+        "of every output, and the distance counts for so much more.\n"
     )
     return f"{text}\n{_table(heads, lines)}"
 
@@ -188,7 +190,7 @@ def draw(runs: Sequence[Run]) -> Any:
         bound = np.log(widths) / np.sqrt(widths)
         left.plot(widths, bound, ":", color="black", label="ln w / √w", linewidth=2)
         left.set(xscale="log", yscale="log", xlabel="width", ylabel="distance from the limit, relative",
-                 title="Outputs (● 1 against 7, ■ ten classes)")  # fmt: skip
+                 title="Scores (● 1 against 7, ■ ten classes)")  # fmt: skip
         for colour, (kind, name) in zip(COLOURS, INSIDE.items(), strict=False):
             for loss, style in (("squared", "-"), ("hinge", "--")):
                 part = [run for run in runs if run.loss == loss]

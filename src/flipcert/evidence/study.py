@@ -102,7 +102,7 @@ class Run:
     loss: str
     width: int
     seed: int
-    score_gap: float  # root mean square of the difference of outputs, over that of the limit's outputs
+    score_gap: float  # root mean square of the difference of scores, over that of the limit's scores
     agreement: float  # share of test points with the same prediction
     steps: int
     settled: bool
@@ -130,7 +130,7 @@ def study(plan: Plan, report: Callable[[Run], None] = lambda run: None, n_jobs: 
 
     def one(i: int) -> Run:
         problem, width, seed = tasks[i]
-        n_points = plan.n_points if isinstance(problem.kernel, NTK) else max(1, plan.n_points // 2)
+        n_points = plan.n_points if isinstance(problem.kernel, NTK) else (plan.n_points + 1) // 2
         with _one_torch_thread():
             run = run_network(problem, width, seed, n_points)
         report(run)
@@ -154,7 +154,7 @@ def run_network(problem: Problem, width: int, seed: int, n_points: int) -> Run:
     before = classes_of(clean.outputs)
     run = Run(
         problem.task, problem.network, problem.loss.name, width, seed,
-        score_gap=float(np.sqrt(np.mean((clean.outputs - limit) ** 2) / np.mean(limit**2))),
+        score_gap=score_gap(clean.outputs, limit),
         agreement=float(np.mean(before == classes_of(limit))),
         steps=clean.steps,
         settled=clean.settled,
@@ -172,6 +172,14 @@ def run_network(problem: Problem, width: int, seed: int, n_points: int) -> Run:
                 Replay(flips.kind, flips.n_flips, int(certified.sum()), int((changed & certified).sum()))
             )
     return run
+
+
+def score_gap(outputs: NDArray[np.float64], limit: NDArray[np.float64]) -> float:
+    """Distance of outputs over the size of the limit's, without what is common to all classes and decides nothing."""
+    ours, theirs = (
+        scores - scores.mean(axis=1, keepdims=True) if scores.shape[1] > 1 else scores for scores in (outputs, limit)
+    )
+    return float(np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2)))
 
 
 def flips_to_replay(problem: Problem, n_points: int) -> Iterator[Flips]:
