@@ -18,6 +18,8 @@ from flipcert.engine.buffers import Buffers
 from flipcert.kernels import NTK, ConvNTK
 
 DEPTH = 3
+# Entries of a piece of the reference.
+_PIECE = 2**15
 Write = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], None]
 
 
@@ -121,31 +123,35 @@ def _in_blocks(write: Write, X: NDArray[Any], Z: NDArray[Any]) -> Callable[[], N
 
 
 def _passes(X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
-    """The dense kernel as NumPy code would have it: a product, then whole passes without a fresh array in any."""
+    """The dense kernel as good NumPy code would have it: a product, then passes over pieces that stay in a cache."""
     np.matmul(X, Z.T, out=out)
+    kind = out.dtype.type
     scale = 2.0 / X.shape[1]
     x_std, z_std = (np.sqrt(scale * np.einsum("ij,ij->i", A, A)).astype(X.dtype) for A in (X, Z))
-    cosine = out
-    cosine *= out.dtype.type(scale)
-    cosine /= x_std[:, None]
-    cosine /= z_std
-    theta, sine, obtuse = cosine.copy(), np.empty_like(out), np.empty_like(out)
-    for _ in range(DEPTH):
-        # With weights of variance 2 all layers have the variances of the first, so that only cosines change.
-        np.clip(cosine, -1, 1, out=cosine)
-        np.arccos(cosine, out=obtuse)
-        np.subtract(out.dtype.type(np.pi), obtuse, out=obtuse)
-        np.multiply(cosine, cosine, out=sine)
-        np.subtract(1, sine, out=sine)
-        np.sqrt(sine, out=sine)
-        cosine *= obtuse
-        cosine += sine
-        cosine *= out.dtype.type(1 / np.pi)
-        theta *= obtuse
-        theta *= out.dtype.type(1 / np.pi)
-        theta += cosine
-    np.multiply(theta, x_std[:, None], out=out)
-    out *= z_std
+    step = max(1, _PIECE // len(Z))
+    spare = np.empty((3, step, len(Z)), X.dtype)
+    for start in range(0, len(X), step):
+        cosine, own = out[start : start + step], x_std[start : start + step, None]
+        theta, sine, obtuse = spare[:, : len(own)]
+        cosine *= kind(scale) / own
+        cosine /= z_std
+        theta[:] = cosine
+        for _ in range(DEPTH):
+            # With weights of variance 2 all layers have the variances of the first, so that only cosines change.
+            np.clip(cosine, -1, 1, out=cosine)
+            np.arccos(cosine, out=obtuse)
+            np.subtract(kind(np.pi), obtuse, out=obtuse)
+            np.multiply(cosine, cosine, out=sine)
+            np.subtract(1, sine, out=sine)
+            np.sqrt(sine, out=sine)
+            cosine *= obtuse
+            cosine += sine
+            cosine *= kind(1 / np.pi)
+            theta *= obtuse
+            theta *= kind(1 / np.pi)
+            theta += cosine
+        np.multiply(theta, own, out=cosine)
+        cosine *= z_std
 
 
 def _plain(channels: int, height: int, width: int) -> Write:

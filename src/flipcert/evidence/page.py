@@ -100,29 +100,46 @@ _PLOT = "![Distance from the limit, and violations, against width](evidence.svg)
 
 def _summary(runs: Sequence[Run]) -> str:
     """The findings in sentences, every figure from the runs."""
-    widths = _widths(runs)
-    narrow, wide = ([run for run in runs if run.width == width] for width in (widths[0], widths[-1]))
     slopes = [slope(part) for part in _groups(runs)]
-    rates = [[_rate(part, kind) for kind in INSIDE] for part in (narrow, wide)]
-    told = "; ".join(
-        f"{INSIDE[kind]}: {_percent(before)} at width {widths[0]}, {_percent(after)} at {widths[-1]}"
-        for kind, before, after in zip(INSIDE, *rates, strict=True)
-    )
     unsettled = sum(not run.settled for run in runs)
+    parts = dict.fromkeys((run.task, run.loss) for run in runs)
+    found = "\n".join(
+        f"- **{task}, {loss} loss.** {_finding([run for run in runs if (run.task, run.loss) == (task, loss)])}"
+        for task, loss in parts
+    )
     return f"""\
 ## What happened
 
-- Scores come closer to the limit as w to the power of {min(slopes):.2f} to {max(slopes):.2f} (by task, architecture
-  and loss); -0.5 is the rate of the theory, up to the logarithm. At width {widths[-1]} they are {_span(wide)} from it,
-  at width {widths[0]} {_span(narrow)}.
-- Predictions equal those of the kernel machine for {_percent(_agreements(narrow))} of the test points at width
-  {widths[0]} and for {_percent(_agreements(wide))} at width {widths[-1]}.
-- Violations, of all checks of all networks: {told}.
-- Witnesses change the network's prediction too in {_percent(_rate(narrow, "witness"))} of the cases at width
-  {widths[0]} and in {_percent(_rate(wide, "witness"))} at width {widths[-1]}.
-- {len(runs)} networks were trained {sum(1 + len(run.replays) for run in runs):,} times; {unsettled} of them had a
-  training that did not settle.
+Scores come closer to the limit as w to the power of {min(slopes):.2f} to {max(slopes):.2f} (by task, architecture and
+loss); -0.5 is the rate of the theory, up to the logarithm. What the power multiplies decides what it is worth:
+
+{found}
+
+{len(runs)} networks were trained {sum(1 + len(run.replays) for run in runs):,} times; {unsettled} of them had a
+training that did not settle.
 """
+
+
+def _finding(runs: Sequence[Run]) -> str:
+    """What became of one task and loss between the narrowest and the widest networks."""
+    widths = _widths(runs)
+    ends = [[run for run in runs if run.width == width] for width in (widths[0], widths[-1])]
+    gaps = [np.mean([run.score_gap for run in part]) for part in ends]
+    greedy, inside, witness = (
+        [_count(part, kinds) for part in ends] for kinds in (["greedy"], ["half", "random"], ["witness"])
+    )
+    return (
+        f"From width {widths[0]} to {widths[-1]}: scores {gaps[0]:.2g} and {gaps[1]:.2g} from the limit; predictions "
+        f"equal for {_percent(_agreements(ends[0]))} and {_percent(_agreements(ends[1]))} of the test points; "
+        f"violations after greedy flips up to the radius {greedy[0]} and {greedy[1]}, after others inside it {inside[0]} and "
+        f"{inside[1]}; witnesses that work {witness[0]} and {witness[1]}."
+    )
+
+
+def _count(runs: Iterable[Run], kinds: Sequence[str]) -> str:
+    """Changed predictions among those checked after these kinds of flips."""
+    replays = [replay for run in runs for replay in run.replays if replay.kind in kinds]
+    return f"{sum(replay.changed for replay in replays):,} of {sum(replay.checked for replay in replays):,}"
 
 
 def _agreement(runs: Sequence[Run]) -> str:
@@ -155,9 +172,7 @@ def _violations(runs: Sequence[Run]) -> str:
         for kind, name in {**INSIDE, "witness": "witness: prediction changed"}.items():
             cells = []
             for width in widths:
-                replays = [r for run in group if run.width == width for r in run.replays if r.kind == kind]
-                changed, checked = (sum(getattr(replay, part) for replay in replays) for part in ("changed", "checked"))
-                cells.append(f"{changed:,} of {checked:,}" if checked else "")
+                cells.append(_count([run for run in group if run.width == width], [kind]))
             lines.append((group[0].task, group[0].network, group[0].loss, name, *cells))
     heads = ("task", "network", "loss", "flips", *(f"w = {width}" for width in widths))
     text = (
@@ -239,13 +254,8 @@ def _agreements(runs: Sequence[Run]) -> float:
     return float(np.mean([run.agreement for run in runs]))
 
 
-def _span(runs: Sequence[Run]) -> str:
-    gaps = [run.score_gap for run in runs]
-    return f"{_percent(min(gaps))} to {_percent(max(gaps))}"
-
-
 def _percent(share: float) -> str:
-    return "no checks" if np.isnan(share) else f"{100 * share:.3g} %"
+    return f"{100 * share:.3g} %"
 
 
 def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
