@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-browser test-kills lint pytest bench clean
+.PHONY: demo test test-browser test-kills lint pytest bench evidence clean
 
 demo: $(VENV)/.installed
 	$(BIN)/flipcert demo
@@ -38,6 +38,10 @@ test-kills: $(VENV)/.tools
 bench: $(VENV)/.tools
 	$(BIN)/python -m benchmarks $(ARGS)
 
+# Trains finite networks, replays certificates on them and rewrites docs/evidence.md: half an hour on two cores.
+evidence: $(VENV)/.tools
+	$(BIN)/python -m flipcert.evidence --out docs $(ARGS)
+
 # The package with what the demo needs.
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -53,5 +57,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

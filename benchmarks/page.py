@@ -12,7 +12,7 @@ from benchmarks.records import Record, load
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 SPEED = (
     "svm", "ensembles", "standardised", "fit", "published", "aggregation", "upper", "ridge", "relu", "mnist",
-    "imagenet", "network", "startup",
+    "imagenet", "kernels", "network", "startup",
 )  # fmt: skip
 
 # Above this share for other processes, a ratio says more about the neighbours than about the code.
@@ -25,9 +25,9 @@ _INTRODUCTION = f"""\
 runs a part of it, and `python -m benchmarks --help` says what can be chosen. It writes one file a row to
 `benchmarks/results/`, from which the page is made.
 
-Every figure of time is a ratio of two times that were taken in turns in the same run: the median over adjacent pairs,
-and in parentheses the range of their middle half. What other processes do meanwhile does not cancel in a ratio, so a
-row says so if they used more than {100 * BUSY:.0f} % of the machine.
+Every figure of time but one rate (pairs of images a second) is a ratio of two times that were taken in turns in the
+same run: the median over adjacent pairs, and in parentheses the range of their middle half. What other processes do
+meanwhile does not cancel in a ratio, so a row says so if they used more than {100 * BUSY:.0f} % of the machine.
 
 {product.DEFINITION}
 

@@ -174,7 +174,7 @@ def test_wrong_options_are_refused(data):
     assert "C_max_" in refused(*files, "--C", 1000)
     assert "n_partitions must be" in refused(*files, "--partitions", 500)
     assert "partition must be one of" in refused(*files, "--partitions", 3, "--partition-rule", "label")
-    assert "--image-shape 3,3 does not fit rows of 4 features" in refused(*files, "--image-shape", "3,3")
+    assert "--image-shape 1,3,3 does not fit rows of 4 features" in refused(*files, "--image-shape", "3,3")
     assert "does not name" in refused(*files, "--classes", "setosa,versicolor")
     assert "depth must be" in refused(*files, "--depth", -1)
     assert "numbers with commas" in refused("sweep", *files[1:], "--partitions", "1;2")
@@ -406,3 +406,13 @@ def test_peers(data, model, options):
     attack = run("attack", "train.npz", "few.npz", "--row", 0, *options.split(), "--quiet")
     assert attack.exit_code == 0, attack.output
     assert "flips change that" in attack.stdout
+
+
+def test_kernels_of_convolutional_networks(data):
+    assert "needs --image-shape" in refused("certify", "train.npz", "test.npz", "--kernel", "conv-ntk")
+    assert "must be numbers such as" in refused("certify", "train.npz", "test.npz", "--image-shape", "2,a")
+    kernel = flipcert.kernels.ConvNTK((1, 2, 2), activation="erf", pooling="average")
+    expected = flipcert.KernelSVM(kernel).fit(X_TRAIN, Y_TRAIN).certify(X_TEST).median_certified_robustness(Y_TEST)
+    options = "--kernel conv-ntk --image-shape 2,2 --activation erf --pooling average"
+    metrics = summary_of("certify", "train.npz", "test.npz", *options.split())["metrics"]
+    assert metrics["median_radius"] == expected

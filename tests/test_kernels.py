@@ -120,7 +120,7 @@ def test_user_kernels(blobs):
         (3.0, "kernel must be None"),
         (NTK(depth=-1), "depth must be a whole number of hidden layers, at least 0; got -1"),
         (NTK(depth=1.5), "depth must be a whole number"),
-        (NTK(activation="tanh"), "activation must be one of 'linear', 'relu', 'erf'; got 'tanh'"),
+        (NTK(activation="tanh"), "activation must be one of 'linear', 'relu', 'leaky_relu', 'erf', 'gelu'; got 'tanh'"),
         (NTK(kind="cntk"), "kind must be one of 'ntk', 'nngp'; got 'cntk'"),
         (NTK(weight_std=0), "weight_std must be a positive number; got 0"),
         (NTK(bias_std=-1), "bias_std must be a number that is not negative; got -1"),

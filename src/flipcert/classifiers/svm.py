@@ -71,7 +71,11 @@ class KernelSVM(KernelClassifier):
         # A kernel that only scales inner products leaves all comparisons as they are: its weights can go unscaled, so
         # that whole numbers stay whole and ties stay ties.
         self._scale = None if self._kernel is None else self._kernel.product_scale(X.shape[1])
-        self._inner_product = None if self._scale is None else Product.of(self.X_fit_)
+        self._inner_product: Product | None = None
+        if self._scale is not None:
+            self._inner_product = Product.of(self.X_fit_)
+        elif self._kernel is not None and self._kernel.n_features(X.shape[1]) is not None:
+            self._inner_product = Product.of(self._kernel.features(self.X_fit_), self._kernel)
         if isinstance(self.C, str) and self.C == "auto":
             return
         C = check_number(self.C, 'C, if not "auto",')

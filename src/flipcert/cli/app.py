@@ -144,6 +144,21 @@ def report(
 
 @app.command()
 @in_words
+def evidence(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page, its plot and the results.")] = Path(
+        "evidence"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that everything works.")] = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Networks to train at a time.", min=1)] = None,
+) -> None:
+    """Train finite networks and replay certificates on them (half an hour; needs torch)."""
+    from flipcert.evidence.__main__ import main
+
+    main(str(out), quick, jobs)
+
+
+@app.command()
+@in_words
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("demo"),
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,

@@ -45,7 +45,7 @@ def certify_command(
     fail_under: int | None,
 ) -> None:
     """Certify with one model."""
-    (result,) = _run(train, test, [_settings(model, point, proof)], data, run, proof)
+    (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof)
     summary = describe_point(result)
     if run.json:
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
@@ -63,7 +63,7 @@ def sweep_command(
     """Certify with several models and compare them."""
     partitions = _numbers(grid.partitions, "--partitions", int)
     regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
-    points = [_settings(model, Point(n, reg), proof) for reg in regs for n in partitions]
+    points = [_settings(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
     results = _run(train, test, points, data, run, proof)
     if run.json:
         summary = {"points": [describe_point(result) for result in results]}
@@ -79,7 +79,7 @@ def attack_command(
     """Show the flips that change one prediction."""
     if form not in ("table", "csv", "json"):
         raise ValueError(f"--format must be table, csv or json; got {form!r}.")
-    settings = _settings(model, point, proof)
+    settings = _settings(model, point, data, proof)
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once("Nothing was written."):
         display.stage("reading")
         _tell_of_compiling(proof)
@@ -121,7 +121,7 @@ def _run(
         tables = _read(train, test, data)
         classes = _classes(data, tables[0])
         points = [replace(settings, classes=classes) for settings in points]
-        shape = _image_shape(run, tables[0])
+        shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs)
         if run.out is None:
             return run_job(job, None, display)
@@ -182,10 +182,12 @@ def _classes(data: DataOptions, train: Table) -> tuple[Any, ...] | None:
         ) from None
 
 
-def _settings(model: ModelOptions, point: Point, proof: Proof) -> Settings:
+def _settings(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
     given = asdict(model) | {"reg": point.reg}
     whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
     options = {name: value for name, value in given.items() if value is not None}
+    if options.get("kernel") == "conv-ntk":
+        options["image_shape"] = _image_shape(data)
     if "hidden" in options:
         options["hidden"] = tuple(_numbers(options["hidden"], "--hidden", int, distinct=False))
     return Settings(options=options, partitions=point.partitions, time_limit=proof.time_limit, **whole)
@@ -202,17 +204,17 @@ def _numbers(text: str, name: str, kind: type, distinct: bool = True) -> list[An
     return values
 
 
-def _image_shape(run: RunOptions, train: Table) -> tuple[int, ...] | None:
-    if run.image_shape is None:
+def _image_shape(data: DataOptions) -> tuple[int, ...] | None:
+    """Shape of a row as (channels, height, width), if rows are images."""
+    if data.image_shape is None:
         return None
-    return check_image_shape(tuple(_numbers_of_shape(run.image_shape)), train.X.shape[1])
-
-
-def _numbers_of_shape(text: str) -> list[int]:
     try:
-        return [int(part) for part in text.replace("x", ",").split(",")]
+        shape = tuple(int(part) for part in data.image_shape.replace("x", ",").split(","))
     except ValueError:
-        raise ValueError(f"--image-shape must be numbers such as 28,28 or 3,32,32; got {text!r}.") from None
+        shape = ()
+    if len(shape) not in (2, 3) or min(shape, default=0) < 1:
+        raise ValueError(f"--image-shape must be numbers such as 28,28 or 3,32,32; got {data.image_shape!r}.")
+    return shape if len(shape) == 3 else (1, *shape)
 
 
 @contextmanager

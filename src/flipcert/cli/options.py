@@ -30,11 +30,20 @@ class ModelOptions:
     model: Annotated[str, _option(_MODEL, "svm, ridge, neighbors, smoothed, network or milp-svm.", "--model", "-m")] = (
         "svm"
     )
-    kernel: Annotated[str | None, _option(_MODEL, "ntk, linear or rbf; ntk if not given.", "--kernel", "-k")] = None
-    depth: Annotated[int | None, _option(_MODEL, "ntk: number of hidden layers, 1 if not given.")] = None
-    activation: Annotated[str | None, _option(_MODEL, "ntk: linear, relu or erf; linear if not given.")] = None
-    weight_std: Annotated[float | None, _option(_MODEL, "ntk: scale of weights, 1 if not given.")] = None
-    bias_std: Annotated[float | None, _option(_MODEL, "ntk: scale of biases, 0 if not given.")] = None
+    kernel: Annotated[
+        str | None, _option(_MODEL, "ntk, conv-ntk, linear or rbf; ntk if not given.", "--kernel", "-k")
+    ] = None
+    depth: Annotated[int | None, _option(_MODEL, "ntk, conv-ntk: number of hidden layers, 1 if not given.")] = None
+    activation: Annotated[
+        str | None,
+        _option(
+            _MODEL, "ntk, conv-ntk: linear, relu, leaky_relu, gelu or erf; linear, or relu for conv-ntk, if not given."
+        ),
+    ] = None
+    weight_std: Annotated[float | None, _option(_MODEL, "ntk, conv-ntk: scale of weights, 1 if not given.")] = None
+    bias_std: Annotated[float | None, _option(_MODEL, "ntk, conv-ntk: scale of biases, 0 if not given.")] = None
+    filter_size: Annotated[int | None, _option(_MODEL, "conv-ntk: side of the filters, 3 if not given.")] = None
+    pooling: Annotated[str | None, _option(_MODEL, "conv-ntk: average, or flattened if not given.")] = None
     gamma: Annotated[float | None, _option(_MODEL, "rbf: inverse squared width; 1 / features if not given.")] = None
     C: Annotated[
         float | None,
@@ -102,6 +111,7 @@ class DataOptions:
     trusted: Annotated[
         str | None, _option(_DATA, "Column (csv, parquet) or array (npz) of labels that cannot be flipped.")
     ] = None
+    image_shape: Annotated[str | None, _option(_DATA, "Rows are images: height,width or channels,height,width.")] = None
     classes: Annotated[
         str | None, _option(_DATA, "The label space, such as a,b,c, if the labels do not show all of it.")
     ] = None
@@ -128,5 +138,4 @@ class RunOptions:
         Path | None, _option(_RUN, "Folder of the run: results, report, and where it goes on.", "--out", "-o")
     ] = None
     attacks: Annotated[int, _option(_RUN, "Test points whose smallest attacks the report shows.", min=0)] = 100
-    image_shape: Annotated[str | None, _option(_RUN, "Rows are images: height,width or channels,height,width.")] = None
     json: Annotated[bool, _option(_RUN, "Print the summary as JSON.", "--json")] = False

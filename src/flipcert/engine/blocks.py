@@ -149,6 +149,11 @@ class OneThread:
             if self._users == 0:
                 self._limit.__exit__(*error)
 
+    @property
+    def used(self) -> bool:
+        """Whether somebody needs it now."""
+        return self._users > 0
+
 
 @cache
 def _thread_pools() -> ThreadpoolController:
@@ -157,6 +162,11 @@ def _thread_pools() -> ThreadpoolController:
 
 # With one BLAS thread, sums have one order whatever the machine.
 one_blas_thread = OneThread(lambda: _thread_pools().limit(limits=1, user_api="blas"))
+
+
+def in_job() -> bool:
+    """Whether a job is under way, whose blocks keep all cores busy."""
+    return one_blas_thread.used
 
 
 def map_tasks(

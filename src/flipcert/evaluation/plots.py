@@ -12,7 +12,7 @@ from flipcert.certificates import Certificates
 from flipcert.evaluation.series import Bins, Curves, Medians, class_spreads, counted, nearly_all
 
 # Dark enough on white, and apart for colour-blind readers (Okabe and Ito).
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "os^DvP*"
 _MOST_CLASSES = 40
 
@@ -49,7 +49,7 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
     points = {name: counted(c, y) for name, c in named.items()}
     last = max(max(nearly_all(c, points[name]) for name, c in named.items()), 1)
     for i, (name, c) in enumerate(named.items()):
-        colour = _COLOURS[i % len(_COLOURS)]
+        colour = COLOURS[i % len(COLOURS)]
         curves = Curves.of(c, points[name], last)
         axes.step(curves.flips, curves.proven, where="post", color=colour, label=name or "proven", linewidth=2)
         if curves.attacked is not None and not c.exact.all():
@@ -104,7 +104,7 @@ def plot_median_robustness(
     groups = cast(Mapping[str, Mapping[int, Certificates]], {"": certificates} if single else certificates)
     figure, axes = _figure()
     for i, (name, by_partitions) in enumerate(groups.items()):
-        colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
+        colour, marker = COLOURS[i % len(COLOURS)], _MARKERS[i % len(_MARKERS)]
         medians = [(n, Medians.of(c, counted(c, y))) for n, c in sorted(by_partitions.items())]
         named = f"{name}, " if name else ""
         styles: dict[str, tuple[str, dict[str, Any]]] = {
@@ -164,7 +164,7 @@ def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
         for counts, more in zip((bins.counting, bins.others), bins.beyond, strict=True)
     ]
     style = {"width": 0.9 * bins.width, "align": "edge"}
-    axes.bar(places, heights[0], color=_COLOURS[0], label="correct" if y is not None else None, **style)
+    axes.bar(places, heights[0], color=COLOURS[0], label="correct" if y is not None else None, **style)
     if heights[1].any():
         axes.bar(places, heights[1], bottom=heights[0], color="#999999", label="wrong", **style)
         axes.legend(frameon=False)
@@ -211,9 +211,9 @@ def plot_radius_by_class(certificates: Certificates, y: ArrayLike | None = None)
         ranked = ranked[: _MOST_CLASSES // 2] + ranked[-_MOST_CLASSES // 2 :]
     figure, axes = _figure(height=max(2.0, 1.2 + 0.28 * len(ranked)))
     for place, (_, (low, lower, median, upper, high)) in enumerate(ranked):
-        axes.plot([low, high], [place, place], color=_COLOURS[0], linewidth=1.2)
-        axes.plot([lower, upper], [place, place], color=_COLOURS[0], linewidth=6, alpha=0.4, solid_capstyle="butt")
-        axes.plot([median], [place], "o", color=_COLOURS[0])
+        axes.plot([low, high], [place, place], color=COLOURS[0], linewidth=1.2)
+        axes.plot([lower, upper], [place, place], color=COLOURS[0], linewidth=6, alpha=0.4, solid_capstyle="butt")
+        axes.plot([median], [place], "o", color=COLOURS[0])
     axes.set_yticks(range(len(ranked)), [_plain_text(label) for label, _ in ranked])
     axes.invert_yaxis()
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))

@@ -6,8 +6,9 @@ kernel object among them.
 """
 
 from flipcert.kernels.base import Kernel
+from flipcert.kernels.conv_ntk import ConvNTK
 from flipcert.kernels.linear import Linear
 from flipcert.kernels.ntk import NTK
 from flipcert.kernels.rbf import RBF
 
-__all__ = ["NTK", "RBF", "Kernel", "Linear"]
+__all__ = ["NTK", "RBF", "ConvNTK", "Kernel", "Linear"]

@@ -36,6 +36,18 @@ class _Choice:
 
 KERNELS = {
     "ntk": _Choice(kernels.NTK, {"depth": 1, "activation": "linear", "weight_std": 1.0, "bias_std": 0.0}),
+    "conv-ntk": _Choice(
+        kernels.ConvNTK,
+        {
+            "image_shape": None,
+            "filter_size": 3,
+            "depth": 1,
+            "activation": "relu",
+            "pooling": None,
+            "weight_std": 1.0,
+            "bias_std": 0.0,
+        },
+    ),
     "linear": _Choice(kernels.Linear),
     "rbf": _Choice(kernels.RBF, {"gamma": None}),
 }
@@ -109,6 +121,8 @@ class Settings:
             if kernel not in KERNELS:
                 raise ValueError(f"--kernel must be one of {', '.join(KERNELS)}; got {kernel!r}.")
             complete |= KERNELS[kernel].options
+            if kernel == "conv-ntk" and self.options.get("image_shape") is None:
+                raise ValueError("--kernel conv-ntk needs --image-shape, such as 1,28,28.")
         for name in self.options:
             if name not in complete:
                 raise ValueError(f"--{_dashed(name)} does not apply to {self._described()}; leave it out.")

@@ -1,0 +1,143 @@
+"""What the kernels of infinitely wide networks share: layers, scales, activations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.blocks import block_rows, in_job, map_tasks
+from flipcert.engine.rounding import Factor
+from flipcert.kernels._dual import ERF, GELU, RELU
+from flipcert.kernels.base import Kernel
+from flipcert.validation import check_choice, check_inputs, check_number
+
+_ACTIVATIONS = {"relu": RELU, "leaky_relu": RELU, "erf": ERF, "gelu": GELU}
+# Beyond the product itself: the arc cosine near equal inputs loses digits, by about this factor.
+_ANGLE_LOSS = 100.0
+
+
+class NetworkKernel(Kernel):
+    """Neural tangent kernel (or covariance at initialisation) of an infinitely wide network."""
+
+    depth: int
+    activation: str
+    weight_std: float | Sequence[float]
+    bias_std: float | Sequence[float]
+    kind: str
+    negative_slope: float
+
+    _smallest_depth = 0
+
+    def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Kernel matrix of X with Z; of X with itself, one half of it twice."""
+        self.validate()
+        X = np.ascontiguousarray(check_inputs(X))
+        other = X if Z is None else np.ascontiguousarray(check_inputs(Z), X.dtype)
+        values = np.empty((X.shape[0], other.shape[0]), X.dtype)
+        rows = block_rows(X.shape[0], other.shape[0] * X.dtype.itemsize)
+
+        def block(start: int) -> None:
+            stop = min(start + rows, X.shape[0])
+            if Z is not None:
+                self.write(X[start:stop], other, values[start:stop])
+                return
+            part = np.empty((stop - start, stop), X.dtype)
+            self.write(X[start:stop], X[:stop], part)
+            corner = part[:, start:]
+            corner[:] = np.tril(corner) + np.tril(corner, -1).T
+            values[start:stop, :stop] = part
+            values[:start, start:stop] = part[:, :start].T
+
+        # Jobs keep all cores busy by themselves.
+        map_tasks(block, range(0, X.shape[0], rows), 1 if in_job() else None)
+        return values
+
+    def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
+        """Rounding of the products, carried through the layers."""
+        slope, _ = self._line(X.shape[1])
+        loss = 1.0 if self.activation == "linear" else _ANGLE_LOSS
+        return slope * loss * train.product_error(X)
+
+    def product_scale(self, n_inputs: int) -> float | None:
+        """A linear network without biases scales the inner product."""
+        slope, constant = self._line(n_inputs)
+        return slope if self.activation == "linear" and constant == 0.0 else None
+
+    def validate(self) -> None:
+        """Check the parameters that all networks have."""
+        whole = isinstance(self.depth, (int, np.integer)) and not isinstance(self.depth, bool)
+        if not whole or self.depth < self._smallest_depth:
+            raise ValueError(
+                f"depth must be a whole number of hidden layers, at least {self._smallest_depth}; got {self.depth!r}."
+            )
+        check_choice(self.activation, "activation", ("linear", *_ACTIVATIONS))
+        check_choice(self.kind, "kind", ("ntk", "nngp"))
+        if check_number(self.negative_slope, "negative_slope", zero=True) > 1:
+            raise ValueError(f"negative_slope must be at most 1; got {self.negative_slope!r}.")
+        self._variances()
+
+    def _variances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Variance of weights and biases of each layer, the read-out among them."""
+        weight = _each_layer(self.weight_std, "weight_std", self.depth + 1, zero=False)
+        return weight**2, _each_layer(self.bias_std, "bias_std", self.depth + 1, zero=True) ** 2
+
+    def _activation(self) -> tuple[int, float, bool]:
+        """The activation as compiled code knows it, and whether the kernel is the tangent one."""
+        leak = float(self.negative_slope) if self.activation == "leaky_relu" else 0.0
+        return _ACTIVATIONS[self.activation], leak, self.kind == "ntk"
+
+    def _line(self, n_inputs: int) -> tuple[float, float]:
+        """Slope and constant of the linear network's kernel as a function of the inner product."""
+        weight, bias = self._variances()
+        last = self.depth
+        # Each layer's own parameters add the layer's covariance once more, as later layers pass it on.
+        times = last + 1 - np.arange(last + 1) if self.kind == "ntk" else np.ones(last + 1)
+        passed_on = np.append(np.cumprod(weight[:0:-1])[::-1], 1.0)
+        kept = np.array([self._kept(max(0, last - 1 - layer)) for layer in range(last + 1)])
+        return float(times[0] * np.prod(weight)) / n_inputs, float(np.sum(times * bias * passed_on * kept))
+
+    def _kept(self, n_layers: int) -> float:
+        """Share of a constant that further layers leave, beside their weights."""
+        return 1.0
+
+
+def squares(X: NDArray[Any]) -> NDArray[np.float64]:
+    """Squared norm of each row, refusing inputs that overflow."""
+    with np.errstate(over="ignore"):
+        norms = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    wrong = ~(norms <= np.finfo(X.dtype).max)
+    if np.any(wrong):
+        worst = X[wrong][0]
+        raise ValueError(
+            f"X must hold finite numbers whose squares fit {X.dtype}; got {float(worst[np.argmax(np.abs(worst))])!r}. "
+            "Rescale the features."
+        )
+    return norms
+
+
+def with_constant(features: NDArray[Any], constant: float) -> NDArray[Any]:
+    """Features and, unless it is zero, one more that adds a constant to all inner products."""
+    if constant == 0.0:
+        return features
+    return np.hstack([features, np.full((features.shape[0], 1), np.sqrt(constant), features.dtype)])
+
+
+def near_gap(dtype: np.dtype[Any]) -> float:
+    """Gaps from products of this precision below which the angle should rather be measured on the inputs."""
+    return 16.0 * float(np.sqrt(np.finfo(dtype).eps))
+
+
+def _each_layer(value: Any, name: str, n_layers: int, *, zero: bool) -> NDArray[np.float64]:
+    """One number for each layer, from one for all of them or from a sequence."""
+    if isinstance(value, (str, bytes)) or not np.iterable(value):
+        return np.full(n_layers, check_number(value, name, zero=zero))
+    numbers = np.array([check_number(number, name, zero=zero) for number in value])
+    if numbers.size != n_layers:
+        raise ValueError(
+            f"{name} must be one number, or one for each of the depth + 1 = {n_layers} layers (the read-out is the "
+            f"last); got {numbers.size}."
+        )
+    return numbers
