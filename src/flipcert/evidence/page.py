@@ -131,8 +131,8 @@ def _finding(runs: Sequence[Run]) -> str:
     return (
         f"From width {widths[0]} to {widths[-1]}: scores {gaps[0]:.2g} and {gaps[1]:.2g} from the limit; predictions "
         f"equal for {_percent(_agreements(ends[0]))} and {_percent(_agreements(ends[1]))} of the test points; "
-        f"violations after greedy flips up to the radius {greedy[0]} and {greedy[1]}, after others inside it {inside[0]} "
-        f"and {inside[1]}; witnesses that work {witness[0]} and {witness[1]}."
+        f"violations after greedy flips up to the radius {greedy[0]} and {greedy[1]}, after others inside it "
+        f"{inside[0]} and {inside[1]}; witnesses that work {witness[0]} and {witness[1]}."
     )
 
 
