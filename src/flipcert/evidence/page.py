@@ -138,8 +138,8 @@ def _finding(runs: Sequence[Run]) -> str:
 
 def _count(runs: Iterable[Run], kinds: Sequence[str]) -> str:
     """Changed predictions among those checked after these kinds of flips."""
-    replays = [replay for run in runs for replay in run.replays if replay.kind in kinds]
-    return f"{sum(replay.changed for replay in replays):,} of {sum(replay.checked for replay in replays):,}"
+    changed, checked = _changed(runs, kinds)
+    return f"{changed:,} of {checked:,}"
 
 
 def _agreement(runs: Sequence[Run]) -> str:
@@ -192,7 +192,7 @@ def draw(runs: Sequence[Run]) -> Any:
         raise ImportError('Plots need matplotlib. Install with: pip install "flipcert[plot]".') from None
     widths = np.array(_widths(runs), float)
     with rc_context({"svg.hashsalt": "flipcert"}):
-        figure = Figure(figsize=(10.0, 4.6), layout="constrained")
+        figure = Figure(figsize=(10.0, 5.4), layout="constrained")
         left, right = figure.subplots(1, 2)
         names = list(dict.fromkeys(run.network for run in runs))
         for group in _groups(runs):
@@ -206,11 +206,12 @@ def draw(runs: Sequence[Run]) -> Any:
         left.plot(widths, bound, ":", color="black", label="ln w / √w", linewidth=2)
         left.set(xscale="log", yscale="log", xlabel="width", ylabel="distance from the limit, relative",
                  title="Scores (● 1 against 7, ■ ten classes)")  # fmt: skip
-        for colour, (kind, name) in zip(COLOURS, INSIDE.items(), strict=False):
-            for loss, style in (("squared", "-"), ("hinge", "--")):
-                part = [run for run in runs if run.loss == loss]
-                shares = [100 * rate for rate in _by_width(part, partial(_rate, kind=kind))]
-                right.plot(widths, shares, style, marker="o", color=colour, label=f"{name}, {loss} loss", markersize=4)
+        for colour, (task, loss) in zip(COLOURS, dict.fromkeys((run.task, run.loss) for run in runs), strict=False):
+            part = [run for run in runs if (run.task, run.loss) == (task, loss)]
+            for kinds, style, name in ((["greedy"], "-", "greedy"), (["half", "random"], "--", "others")):
+                shares = [100 * rate for rate in _by_width(part, partial(_rate, kinds=kinds))]
+                label = f"{task}, {loss}, {name}"
+                right.plot(widths, shares, style, marker="o", color=colour, label=label, markersize=4)
         right.set(
             xscale="log", xlabel="width", ylabel="violations, % of checks", title="Flips inside the certified radius"
         )
@@ -219,7 +220,7 @@ def draw(runs: Sequence[Run]) -> Any:
             axes.set_xticks(widths, [f"{width:.0f}" for width in widths])
             axes.minorticks_off()
             axes.grid(alpha=0.3)
-            axes.legend(frameon=False, fontsize=8)
+            axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
     return figure
 
 
@@ -243,11 +244,15 @@ def _by_width(runs: Sequence[Run], figure: Callable[[list[Run]], float]) -> list
     return [figure([run for run in runs if run.width == width]) for width in _widths(runs)]
 
 
-def _rate(runs: Iterable[Run], kind: str) -> float:
-    """Share of changed predictions among those checked after this kind of flips."""
-    replays = [replay for run in runs for replay in run.replays if replay.kind == kind]
-    checked = sum(replay.checked for replay in replays)
-    return sum(replay.changed for replay in replays) / checked if checked else float("nan")
+def _rate(runs: Iterable[Run], kinds: Sequence[str]) -> float:
+    """Share of changed predictions among those checked after these kinds of flips."""
+    changed, checked = _changed(runs, kinds)
+    return changed / checked if checked else float("nan")
+
+
+def _changed(runs: Iterable[Run], kinds: Sequence[str]) -> tuple[int, int]:
+    replays = [replay for run in runs for replay in run.replays if replay.kind in kinds]
+    return sum(replay.changed for replay in replays), sum(replay.checked for replay in replays)
 
 
 def _agreements(runs: Sequence[Run]) -> float:

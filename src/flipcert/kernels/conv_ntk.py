@@ -63,8 +63,8 @@ class ConvNTK(NetworkKernel):
     >>> images = np.arange(18.0).reshape(2, 1, 3, 3)
     >>> kernel = ConvNTK(image_shape=(1, 3, 3))
     >>> kernel(images.reshape(2, 9)).round(3)
-    array([[ 11.778,  28.86 ],
-           [ 28.86 , 103.778]])
+    array([[ 13.136,  33.316],
+           [ 33.316, 105.691]])
     """
 
     _smallest_depth = 1
