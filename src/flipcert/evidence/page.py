@@ -72,7 +72,12 @@ def save(plan: Plan, runs: Sequence[Run], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     results = {"plan": asdict(plan), "runs": [asdict(run) for run in runs]}
     (folder / "evidence.json").write_text(json.dumps(results, indent=1) + "\n")
-    draw(runs).savefig(folder / "evidence.svg", metadata={"Date": None})
+    figure = draw(runs)
+    from matplotlib import rc_context
+
+    # The same runs make the same file.
+    with rc_context({"svg.hashsalt": "flipcert"}):
+        figure.savefig(folder / "evidence.svg", metadata={"Date": None})
     page = folder / "evidence.md"
     page.write_text(render(plan, runs))
     return page
@@ -186,41 +191,37 @@ def _violations(runs: Sequence[Run]) -> str:
 def draw(runs: Sequence[Run]) -> Any:
     """Distance from the limit and share of violations against width: a matplotlib figure."""
     try:
-        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError('Plots need matplotlib. Install with: pip install "flipcert[plot]".') from None
     widths = np.array(_widths(runs), float)
-    with rc_context({"svg.hashsalt": "flipcert"}):
-        figure = Figure(figsize=(10.0, 5.4), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        names = list(dict.fromkeys(run.network for run in runs))
-        for group in _groups(runs):
-            gaps = _by_width(group, lambda part: float(np.mean([run.score_gap for run in part])))
-            style = {"squared": "-", "hinge": "--"}[group[0].loss]
-            marker = {True: "o", False: "s"}[group[0].task == runs[0].task]
-            colour = COLOURS[names.index(group[0].network)]
-            label = f"{group[0].network}, {group[0].loss}" if marker == "o" else None
-            left.plot(widths, gaps, style, marker=marker, color=colour, label=label, markersize=4, linewidth=1.2)
-        bound = np.log(widths) / np.sqrt(widths)
-        left.plot(widths, bound, ":", color="black", label="ln w / √w", linewidth=2)
-        left.set(xscale="log", yscale="log", xlabel="width", ylabel="distance from the limit, relative",
-                 title="Scores (● 1 against 7, ■ ten classes)")  # fmt: skip
-        for colour, (task, loss) in zip(COLOURS, dict.fromkeys((run.task, run.loss) for run in runs), strict=False):
-            part = [run for run in runs if (run.task, run.loss) == (task, loss)]
-            for kinds, style, name in ((["greedy"], "-", "greedy"), (["half", "random"], "--", "others")):
-                shares = [100 * rate for rate in _by_width(part, partial(_rate, kinds=kinds))]
-                label = f"{task}, {loss}, {name}"
-                right.plot(widths, shares, style, marker="o", color=colour, label=label, markersize=4)
-        right.set(
-            xscale="log", xlabel="width", ylabel="violations, % of checks", title="Flips inside the certified radius"
-        )
-        right.set_ylim(bottom=0)
-        for axes in (left, right):
-            axes.set_xticks(widths, [f"{width:.0f}" for width in widths])
-            axes.minorticks_off()
-            axes.grid(alpha=0.3)
-            axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+    figure = Figure(figsize=(10.0, 5.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names = list(dict.fromkeys(run.network for run in runs))
+    for group in _groups(runs):
+        gaps = _by_width(group, lambda part: float(np.mean([run.score_gap for run in part])))
+        style = {"squared": "-", "hinge": "--"}[group[0].loss]
+        marker = {True: "o", False: "s"}[group[0].task == runs[0].task]
+        colour = COLOURS[names.index(group[0].network)]
+        label = f"{group[0].network}, {group[0].loss}" if marker == "o" else None
+        left.plot(widths, gaps, style, marker=marker, color=colour, label=label, markersize=4, linewidth=1.2)
+    bound = np.log(widths) / np.sqrt(widths)
+    left.plot(widths, bound, ":", color="black", label="ln w / √w", linewidth=2)
+    left.set(xscale="log", yscale="log", xlabel="width", ylabel="distance from the limit, relative",
+             title="Scores (● 1 against 7, ■ ten classes)")  # fmt: skip
+    for colour, (task, loss) in zip(COLOURS, dict.fromkeys((run.task, run.loss) for run in runs), strict=False):
+        part = [run for run in runs if (run.task, run.loss) == (task, loss)]
+        for kinds, style, name in ((["greedy"], "-", "greedy"), (["half", "random"], "--", "others")):
+            shares = [100 * rate for rate in _by_width(part, partial(_rate, kinds=kinds))]
+            label = f"{task}, {loss}, {name}"
+            right.plot(widths, shares, style, marker="o", color=colour, label=label, markersize=4)
+    right.set(xscale="log", xlabel="width", ylabel="violations, % of checks", title="Flips inside the certified radius")
+    right.set_ylim(bottom=0)
+    for axes in (left, right):
+        axes.set_xticks(widths, [f"{width:.0f}" for width in widths])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
     return figure
 
 
