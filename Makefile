@@ -30,7 +30,7 @@ $(VENV)/.browser: $(VENV)/.tools tests_browser/install
 	tests_browser/install $(BIN)/python
 	touch $@
 
-# A run of some minutes, killed again and again; takes about ten.
+# A run of some minutes, killed again and again; takes about ten minutes in all.
 test-kills: $(VENV)/.tools
 	$(BIN)/python -m pytest tests_kills -s
 

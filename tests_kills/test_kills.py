@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 
 KILLS = 20
+N_TEST = 120_000
+N_BLOCKS = -(-N_TEST // 512)
 RESULTS = ("certificates.parquet", "attacks.parquet", "report.html", "run.json")
 
 
 def test_kills(tmp_path):
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(10, 256))
-    for name, rows in (("train", 50_000), ("test", 40_000)):
+    for name, rows in (("train", 50_000), ("test", N_TEST)):
         y = rng.integers(0, 10, rows)
         X = (centres[y] + 4 * rng.normal(size=(rows, 256))).astype(np.float32)
         np.save(tmp_path / f"X_{name}.npy", X)
@@ -29,9 +31,11 @@ def test_kills(tmp_path):
     blocks = []
     while True:
         process = certify(tmp_path, "killed")
-        # Now and then while it starts, mostly at work, and near the end while it writes results.
-        until = time.monotonic() + moments.uniform(0.5, max(20.0, 0.3 * alone))
-        while process.poll() is None and (time.monotonic() < until or len(blocks) >= KILLS):
+        # At any moment, while it starts or works, but never so late that nothing would be left for the other kills.
+        until = time.monotonic() + moments.uniform(0.5, max(10.0, alone / 8))
+        left = KILLS - len(blocks)
+        enough = blocks_in(tmp_path) + (N_BLOCKS - blocks_in(tmp_path)) // (left + 1)
+        while process.poll() is None and (left == 0 or (time.monotonic() < until and blocks_in(tmp_path) <= enough)):
             assert_no_partial_file(tmp_path / "killed")
             time.sleep(0.02)
         if process.poll() is not None:
@@ -40,15 +44,19 @@ def test_kills(tmp_path):
         process.kill()
         process.wait()
         assert_no_partial_file(tmp_path / "killed")
-        blocks.append(len(list((tmp_path / "killed" / "blocks").glob("*.npz"))))
+        blocks.append(blocks_in(tmp_path))
         print(f"kill {len(blocks)}: {blocks[-1]} blocks finished", flush=True)
-    assert len(blocks) >= KILLS, f"the run ended after {len(blocks)} kills; it was too short"
+    assert len(blocks) == KILLS
     assert blocks == sorted(blocks)
     for name in RESULTS:
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
     left = {path.name for path in (tmp_path / "killed").iterdir()}
     assert left == {*RESULTS, "summary.json"}
     print(f"{len(blocks)} kills; left alone it takes {alone:.0f} s; results equal byte for byte")
+
+
+def blocks_in(folder: Path) -> int:
+    return len(list((folder / "killed" / "blocks").glob("*.npz")))
 
 
 def certify(folder: Path, out: str) -> subprocess.Popen[bytes]:
