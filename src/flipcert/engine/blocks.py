@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable
-from contextlib import AbstractContextManager, closing, nullcontext
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 
@@ -183,7 +184,7 @@ def map_tasks(
     tasks = list(items)
     results: list[Any] = [None] * len(tasks)
     workers = min(_workers(n_jobs), at_once or len(tasks))
-    with one_blas_thread, closing(_in_any_order(function, tasks, workers)) as finished:
+    with one_blas_thread, _given_up_quietly(_in_any_order(function, tasks, workers)) as finished:
         for place, result in finished:
             results[place] = result
             if done is not None:
@@ -198,6 +199,17 @@ def _in_any_order(
         return ((place, function(task)) for place, task in enumerate(tasks))
     parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
     return parallel(delayed(_numbered)(function, place, task) for place, task in enumerate(tasks))
+
+
+@contextmanager
+def _given_up_quietly(results: Generator[Result, None, None]) -> Iterator[Generator[Result, None, None]]:
+    """Close the results whatever happens: whoever stops half-way has a reason, and joblib's warning would hide it."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"(?s).*adjusting the input task\s+iterator", UserWarning)
+            results.close()
 
 
 def _numbered(function: Callable[[Any], Result], place: int, task: Any) -> tuple[int, Result]:
