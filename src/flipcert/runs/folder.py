@@ -93,9 +93,10 @@ class RunFolder:
         with np.load(path, allow_pickle=False) as stored:
             return Outcome(**({"blackbox_radius": None} | {key: stored[key] for key in stored.files}))
 
-    def scratch(self, name: str) -> Path:
-        """Where to keep something that is of use until the run ends."""
-        return self.path / _BLOCKS / name
+    @property
+    def scratch(self) -> Path:
+        """Where to keep what is of use until the run ends."""
+        return self.path / _BLOCKS
 
     def _block(self, name: str) -> Path:
         return self.path / _BLOCKS / f"{name}.npz"

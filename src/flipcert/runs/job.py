@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from flipcert.certificates import Certificates
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import Watcher, watched_by
-from flipcert.ensemble.partition import assign_partitions
 from flipcert.evaluation.result import Attack, Result
-from flipcert.kernels.base import Kernel
-from flipcert.kernels.stored import StoredKernel
 from flipcert.outcome import Outcome
 from flipcert.runs.folder import RunFolder
+from flipcert.runs.inputs import ModelInputs
 from flipcert.runs.pictures import pictures_of
 from flipcert.runs.settings import Settings
 
@@ -69,34 +66,47 @@ class Stages(Watcher):
 def run_job(job: Job, folder: RunFolder | None = None, stages: Stages | None = None) -> list[Result]:
     """Certify the test set with every model; what the folder holds already is not computed again."""
     stages = stages or Stages()
-    kernels = _SharedKernels(job, folder)
-    results = []
-    for number, settings in enumerate(job.settings):
-        prefix = f"{settings.name}: " if len(job.settings) > 1 else ""
-        watcher = _Keeper(stages, folder, number)
-        start = time.perf_counter()
-        with watched_by(watcher):
-            X_train, X_test, model = kernels.inputs_of(settings, stages)
-            stages.stage(f"{prefix}fitting")
-            model.fit(X_train, job.train.y, trusted=job.train.trusted)
-            stages.stage(f"{prefix}certifying")
-            certificates = model.certify(X_test, exact=job.exact, time_limit=job.time_limit)
-            seconds = time.perf_counter() - start
-            stages.stage(f"{prefix}looking for attacks")
-            attacks = _attacks(model, X_test, certificates, job)
-        results.append(
-            Result(
-                name=settings.name,
-                certificates=certificates,
-                labels=job.test.y,
-                model=settings.model,
-                n_partitions=settings.partitions,
-                settings={name: value for name, value in settings.shown().items() if name != "model"},
-                attacks=attacks,
-                seconds=seconds,
-            )
-        )
+    with _scratch(folder) as scratch:
+        inputs = ModelInputs(job.train.X, job.test.X, scratch, job.n_jobs)
+        results = [_certify(number, job, inputs, folder, stages) for number in range(len(job.settings))]
     return _with_pictures(results, job)
+
+
+def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | None, stages: Stages) -> Result:
+    """Certify the test set with one of the models."""
+    settings = job.settings[number]
+    prefix = f"{settings.name}: " if len(job.settings) > 1 else ""
+    shared = sum(other.kernel_identity() == settings.kernel_identity() for other in job.settings)
+    start = time.perf_counter()
+    with watched_by(_Keeper(stages, folder, number)):
+        X_train, X_test, model = inputs.prepare(settings, shared > 1, stages.stage)
+        stages.stage(f"{prefix}fitting")
+        model.fit(X_train, job.train.y, trusted=job.train.trusted)
+        stages.stage(f"{prefix}certifying")
+        certificates = model.certify(X_test, exact=job.exact, time_limit=job.time_limit)
+        seconds = time.perf_counter() - start
+        stages.stage(f"{prefix}looking for attacks")
+        attacks = _attacks(model, X_test, certificates, job)
+    return Result(
+        name=settings.name,
+        certificates=certificates,
+        labels=job.test.y,
+        model=settings.model,
+        n_partitions=settings.partitions,
+        settings={name: value for name, value in settings.shown().items() if name != "model"},
+        attacks=attacks,
+        seconds=seconds,
+    )
+
+
+@contextmanager
+def _scratch(folder: RunFolder | None) -> Iterator[Path]:
+    """A place for kernels; without a folder of the run, one that goes when the job ends."""
+    if folder is not None:
+        yield folder.scratch
+        return
+    with TemporaryDirectory(prefix="flipcert-") as temporary:
+        yield Path(temporary)
 
 
 class _Keeper(Watcher):
@@ -122,55 +132,6 @@ class _Keeper(Watcher):
 
     def _name(self, start: int, n_rows: int) -> str:
         return f"{self._number:04d}-{start:09d}-{n_rows}"
-
-
-class _SharedKernels:
-    """Inputs of each model; scaled features and kernels are computed once for all models that share them."""
-
-    def __init__(self, job: Job, folder: RunFolder | None) -> None:
-        self._job = job
-        self._folder = folder
-        self._scaled: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
-        self._stored: dict[str, StoredKernel] = {}
-
-    def inputs_of(self, settings: Settings, stages: Stages) -> tuple[NDArray[Any], NDArray[Any], BaseEstimator]:
-        """Training and test inputs, and the model to fit on them."""
-        X_train, X_test = self._features(settings)
-        model = settings.estimator(self._job.n_jobs)
-        base = getattr(model, "estimator", model)
-        kernel = getattr(base, "kernel", None)
-        shared = [other for other in self._job.settings if other.kernel_identity() == settings.kernel_identity()]
-        # Finite features make the kernel a product that is cheaper than reading it.
-        if not isinstance(kernel, Kernel) or kernel.n_features(X_train.shape[1]) is not None or len(shared) < 2:
-            return X_train, X_test, model
-        key = settings.kernel_identity()
-        if key not in self._stored:
-            stages.stage("computing the kernel, once for all models")
-            self._stored[key] = self._store(kernel, X_train, X_test)
-        stored = self._stored[key]
-        stored.load()
-        base.set_params(kernel=stored)
-        if model is not base:
-            # Row numbers say nothing about the content that partitions go by.
-            rule = assign_partitions(X_train, settings.partitions, settings.partition_rule, settings.seed)
-            model.set_params(partition=rule)
-        return stored.train_rows, stored.test_rows, model
-
-    def _features(self, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]]:
-        if settings.scale not in self._scaled:
-            scaler = settings.scaler().fit(self._job.train.X)
-            self._scaled = {settings.scale: (scaler.transform(self._job.train.X), scaler.transform(self._job.test.X))}
-        return self._scaled[settings.scale]
-
-    def _store(self, kernel: Kernel, X_train: NDArray[Any], X_test: NDArray[Any]) -> StoredKernel:
-        name = f"kernel-{len(self._stored)}.npy"
-        path = Path(self._temporary.name) / name if self._folder is None else self._folder.scratch(name)
-        return StoredKernel(kernel, X_train, X_test, path, self._job.n_jobs)
-
-    @cached_property
-    def _temporary(self) -> TemporaryDirectory[str]:
-        """A place for kernels of a job that has no folder; it goes when the job ends."""
-        return TemporaryDirectory(prefix="flipcert-")
 
 
 def _attacks(model: Any, X_test: NDArray[Any], certificates: Certificates, job: Job) -> tuple[Attack, ...]:

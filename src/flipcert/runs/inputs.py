@@ -1,0 +1,93 @@
+"""What models are fitted on: scaled features and kernels, computed once for all models that share them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from flipcert.ensemble.partition import assign_partitions
+from flipcert.kernels.base import Kernel
+from flipcert.kernels.stored import StoredKernel
+from flipcert.runs.settings import Settings
+
+# A kernel with fewer finite features than this is a product that is cheaper than reading the kernel.
+_MANY_FEATURES = 2048
+
+
+class ModelInputs:
+    """Inputs of models that are fitted on the same training set and asked about the same test set.
+
+    Parameters
+    ----------
+    X_train, X_test : ndarray
+        Features.
+    scratch : path-like
+        Folder for kernels.
+    n_jobs : int, optional
+        Threads; all cores by default.
+    partition_by : ndarray, optional
+        What partitions of the training set go by; the scaled features by default.
+    """
+
+    def __init__(
+        self,
+        X_train: NDArray[Any],
+        X_test: NDArray[Any],
+        scratch: Path,
+        n_jobs: int | None = None,
+        partition_by: NDArray[Any] | None = None,
+    ) -> None:
+        self._train = X_train
+        self._test = X_test
+        self._scratch = scratch
+        self._n_jobs = n_jobs
+        self._partition_by = partition_by
+        self._scaled: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+        self._stored: dict[str, StoredKernel] = {}
+
+    def prepare(
+        self, settings: Settings, reuse: bool, announce: Callable[[str], None]
+    ) -> tuple[NDArray[Any], NDArray[Any], BaseEstimator]:
+        """Training and test inputs, and the model to fit on them; with ``reuse``, other models share its kernel."""
+        X_train, X_test = self._features(settings)
+        model = settings.estimator(self._n_jobs)
+        base = getattr(model, "estimator", model)
+        kernel = self._worth_storing(base, X_train.shape[1]) if reuse else None
+        # Row numbers say nothing about the content that partitions go by.
+        if model is not base and (kernel is not None or self._partition_by is not None):
+            content = X_train if self._partition_by is None else self._partition_by
+            model.set_params(
+                partition=assign_partitions(content, settings.partitions, settings.partition_rule, settings.seed)
+            )
+        if kernel is None:
+            return X_train, X_test, model
+        key = settings.kernel_identity()
+        if key not in self._stored:
+            announce("computing the kernel, once for all models")
+            path = self._scratch / f"kernel-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npy"
+            self._stored[key] = StoredKernel(kernel, X_train, X_test, path, self._n_jobs)
+            self._stored[key].load()
+        stored = self._stored[key]
+        base.set_params(kernel=stored)
+        return stored.train_rows, stored.test_rows, model
+
+    @staticmethod
+    def _worth_storing(base: BaseEstimator, n_inputs: int) -> Kernel | None:
+        """The kernel of a model, if it is dear enough."""
+        kernel = getattr(base, "kernel", None)
+        if not isinstance(kernel, Kernel):
+            return None
+        n_features = kernel.n_features(n_inputs)
+        return kernel if n_features is None or n_features >= _MANY_FEATURES else None
+
+    def _features(self, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]]:
+        if settings.scale not in self._scaled:
+            scaler = settings.scaler().fit(self._train)
+            # Only the last ones are held: they may be as large as the data.
+            self._scaled = {settings.scale: (scaler.transform(self._train), scaler.transform(self._test))}
+        return self._scaled[settings.scale]
