@@ -26,10 +26,11 @@ from flipcert.ensemble._settle import (
 )
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
+from flipcert.ensemble.published import PublishedRadii, radii_of
 from flipcert.ensemble.voters import Voter
 from flipcert.exceptions import CertificateError, UnsolvedError
 from flipcert.flips._ladder import UNDECIDED, Ladder, new_ladder
-from flipcert.flips._reach import BEST
+from flipcert.flips._reach import BEST, PUBLISHED
 from flipcert.flips.attack import attack_of_cost, change_prediction
 from flipcert.flips.costs import close_gaps, cost_block
 from flipcert.flips.rows import IntegerRow
@@ -102,6 +103,14 @@ class WhiteBox(Electorate):
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
+        return self._all_costs(X, n_rows, BEST, time_limit if exact else None)
+
+    def published(self, X: NDArray[Any], n_rows: int) -> PublishedRadii:
+        """Radii of each row under the bounds of the paper."""
+        return radii_of(self._all_costs(X, n_rows, PUBLISHED, None))
+
+    def _all_costs(self, X: NDArray[Any], n_rows: int, kind: int, time_limit: float | None) -> Ballots:
+        """Votes and bounds of one kind on all costs; the gap between them is closed if there is time for that."""
         shape = (n_rows, len(self.voters))
         votes = np.empty(shape, np.int64)
         lower, upper = (np.empty((*shape, self.n_classes), np.int64) for _ in range(2))
@@ -110,8 +119,8 @@ class WhiteBox(Electorate):
             weights, _ = self._weigh(X, n_rows, buffer)
             for i, labels in enumerate(self._labels):
                 own = np.ascontiguousarray(weights[:, self._columns(i)])
-                costs = cost_block(own, labels, offset)
-                if exact:
+                costs = cost_block(own, labels, offset, kind)
+                if time_limit is not None:
                     close_gaps(costs, own, labels, offset, time_limit)
                 votes[:, i] = costs.prediction
                 lower[:, i], upper[:, i] = self._lifted(costs.lower, i), self._lifted(costs.upper, i)
