@@ -103,13 +103,13 @@ class WhiteBox(Electorate):
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
-        return self._all_costs(X, n_rows, BEST, time_limit if exact else None)
+        return self.all_costs(X, n_rows, BEST, time_limit if exact else None)
 
     def published(self, X: NDArray[Any], n_rows: int) -> PublishedRadii:
         """Radii of each row under the bounds of the paper."""
-        return radii_of(self._all_costs(X, n_rows, PUBLISHED, None))
+        return radii_of(self.all_costs(X, n_rows, PUBLISHED, None))
 
-    def _all_costs(self, X: NDArray[Any], n_rows: int, kind: int, time_limit: float | None) -> Ballots:
+    def all_costs(self, X: NDArray[Any], n_rows: int, kind: int, time_limit: float | None) -> Ballots:
         """Votes and bounds of one kind on all costs; the gap between them is closed if there is time for that."""
         shape = (n_rows, len(self.voters))
         votes = np.empty(shape, np.int64)

@@ -1,0 +1,1 @@
+"""The paper's evaluation: one small declarative file a figure (``figures/``), and what runs, draws and judges them."""

@@ -1,0 +1,120 @@
+"""The questions that the evaluation answers, with answers from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from flipcert.experiments.drawing import in_words, seconds_a_point
+from flipcert.experiments.figure import load
+from flipcert.experiments.table import Row
+from flipcert.experiments.verdicts import area, judge, meeting
+
+Tables = Mapping[str, Sequence[Row]]
+
+
+def answers(tables: Tables) -> str:
+    """The section of questions and answers, as far as the tables go."""
+    told = [(question, answer(tables)) for question, answer in _QUESTIONS.items()]
+    lines = [f"- **{question}** {text}" for question, text in told if text]
+    return "\n".join(["## Questions and answers", "", *lines, ""]) if lines else ""
+
+
+def _verdicts(*names: str) -> Callable[[Tables], str]:
+    """The verdicts of some figures, panel by panel."""
+
+    def answer(tables: Tables) -> str:
+        told = []
+        for name in names:
+            if name in tables:
+                figure = load(name)
+                findings = "; ".join(f"{f.panel}: {f.verdict}" for f in judge(figure, tables[name]))
+                told.append(f"[{figure.title.split(':')[0]}](#{name}): {findings}.")
+        return " ".join(told)
+
+    return answer
+
+
+def _few_partitions(tables: Tables) -> str:
+    if "figure-1b" not in tables:
+        return ""
+    return " ".join(f"{f.panel}: {f.text}" for f in judge(load("figure-1b"), tables["figure-1b"]))
+
+
+def _meetings(tables: Tables) -> str:
+    """Where white-box meets black-box, for each setting of the figures of medians."""
+    told = []
+    for rows in _settings(tables).values():
+        met = meeting(rows)
+        where = "does not" if met is None else f"at N = {met['partitions']}"
+        if met is not None and met.get("share_fragile") is not None:
+            where += f" ({met['share_fragile']:.0%} of majority voters have cost 1)"
+        told.append(f"{_name(rows[0])}: {where}")
+    return "; ".join(told) + "." if told else ""
+
+
+def _tightness(tables: Tables) -> str:
+    rows = [row for own in _settings(tables).values() for row in own if row["partitions"] > 1]
+    ours = [row["share_exact"] for row in rows]
+    theirs = [row["share_exact_published"] for row in rows if row.get("share_exact_published") is not None]
+    if not theirs:
+        return ""
+    return (
+        f"Ours for {min(ours):.1%} to {max(ours):.1%} of the test points; the paper's own bounds for {min(theirs):.1%} "
+        f"to {max(theirs):.1%}."
+    )
+
+
+def _choice(tables: Tables) -> str:
+    """The cheapest number of partitions whose curve is within five per cent of the best, for each panel of times."""
+    told = []
+    for rows in _panels_of(tables.get("time", ())).values():
+        good = [row for row in rows if area(row) >= 0.95 * max(area(other) for other in rows)]
+        best = min(good, key=seconds_a_point)
+        spent = f"{1e3 * seconds_a_point(best):.2g} ms a point"
+        told.append(f"{_name(rows[0])}: N = {best['partitions']} (median {best['median']}, {spent})")
+    if not told:
+        return ""
+    return f"The fastest whose certified accuracy is, on average over flips, within 5 % of the best: {'; '.join(told)}."
+
+
+def _speed(tables: Tables) -> str:
+    if "time" not in tables:
+        return ""
+    return " ".join(f"{f.panel}: {f.text}" for f in judge(load("time"), tables["time"]))
+
+
+_QUESTIONS: dict[str, Callable[[Tables], str]] = {
+    "Is the median of the SVM invariant to N until it meets black-box?": _verdicts("figure-2a", "partitions-1-vs-7"),
+    "On MNIST, does it decline sharply and then stay level?": _verdicts("figure-2b"),
+    "Does it fall with N for strongly regularised ridge regression?": _verdicts("figure-2c", "figure-2d"),
+    "What do 10 partitions gain over 1000?": _few_partitions,
+    "Does regularisation turn the trend, and where?": _verdicts("regularisation-cifar10", "regularisation-mnist"),
+    "At which N does white-box meet black-box?": _meetings,
+    "Do lower and upper bounds coincide?": _tightness,
+    "Does one model beat its ensembles?": _verdicts(
+        "figure-3a", "figure-3b", "figure-3c", "figure-3d", "unpartitioned-ridge"
+    ),
+    "How long does it take, and how much faster is it than published?": _speed,
+    "Which N would one choose?": _choice,
+}
+
+
+def _settings(tables: Tables) -> dict[tuple[object, ...], list[Row]]:
+    """Rows of the figures of medians with the paper's bounds, by all settings but the number of partitions."""
+    names = ("figure-2a", "figure-2b", "figure-2c", "figure-2d", "partitions-1-vs-7")
+    return _panels_of([row for name in names for row in tables.get(name, ())])
+
+
+def _panels_of(rows: Sequence[Row]) -> dict[tuple[object, ...], list[Row]]:
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        key = tuple(row.get(name) for name in ("data", "model", "scale", "activation", "reg"))
+        groups.setdefault(key, []).append(row)
+    return groups
+
+
+def _name(row: Row) -> str:
+    shown = [in_words(name, row[name]) for name in ("data", "model", "activation", "scale") if row.get(name)]
+    if row["data"] != "cifar10":
+        shown.pop()  # only CIFAR-10 has two scalings
+    return " ".join(shown)

@@ -1,0 +1,105 @@
+"""Accuracy of SVMs against C: the price of small C. Larger C are solved by liblinear, without a certificate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
+from sklearn.svm import LinearSVC
+
+from flipcert.classifiers import KernelSVM
+from flipcert.engine.blocks import map_tasks
+from flipcert.ensemble.partition import assign_partitions
+from flipcert.ensemble.votes import count_votes
+from flipcert.experiments.source import Source
+from flipcert.kernels import NTK
+from flipcert.runs.settings import SCALES
+
+# Passes over the samples; beyond the threshold, more of them change no curve.
+_PASSES = 300
+
+Row = dict[str, Any]
+
+
+def units(study: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What is done at a time: one sample of the training set and one model of it, or one fold and one ensemble."""
+    for scale in study["scale"]:
+        if "sizes" in study:
+            for size, seed in product(study["sizes"], range(study["seeds"])):
+                yield {"scale": scale, "size": size, "partitions": 1, "seed": seed}
+        else:
+            for partitions, fold in product(study["partitions"], range(study["folds"])):
+                yield {"scale": scale, "partitions": partitions, "folds": study["folds"], "seed": fold}
+
+
+def accuracies(unit: Mapping[str, Any], factors: Sequence[float], source: Source) -> list[Row]:
+    """Accuracy for each multiple of the threshold of C, one row each."""
+    X, y, X_test, y_test = _divided(unit, source)
+    if unit["partitions"] == 1:
+        parts = [np.arange(y.size)]
+    else:
+        numbers = assign_partitions(X, unit["partitions"], "sorted", 0)
+        parts = [np.flatnonzero(numbers == i) for i in range(unit["partitions"])]
+    threshold = min(float(KernelSVM("linear").fit(X[rows], y[rows]).C_max_) for rows in parts)
+    given = {name: unit[name] for name in ("scale", "partitions", "seed")}
+    out = []
+    for factor in factors:
+        votes = map_tasks(partial(_vote, X, y, X_test, factor * threshold), parts, None)
+        accuracy = float(np.mean(_majority(np.array(votes)) == y_test))
+        out.append({**given, "size": int(y.size), "times_threshold": factor, "C_max": threshold, "accuracy": accuracy})
+    return out
+
+
+def _divided(unit: Mapping[str, Any], source: Source) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """What to fit and what to score: a sample and the test set, or all folds but one and that one.
+
+    The linear NTK is the inner product of its features.
+    """
+    scaler = SCALES[unit["scale"]]().fit(source.X_train)
+    X, y = NTK().features(scaler.transform(source.X_train)), source.y_train
+    if "folds" in unit:
+        own, rest = list(KFold(unit["folds"], shuffle=True, random_state=0).split(X))[unit["seed"]]
+        return X[own], y[own], X[rest], y[rest]
+    own = balanced_sample(y, unit["size"], unit["seed"])
+    return X[own], y[own], NTK().features(scaler.transform(source.X_test)), source.y_test
+
+
+def _vote(X: NDArray[Any], y: NDArray[Any], X_test: NDArray[Any], C: float, rows: NDArray[np.int64]) -> NDArray[Any]:
+    return hinge_predictions(X[rows], y[rows], X_test, C)
+
+
+def _majority(votes: NDArray[Any]) -> NDArray[Any]:
+    """The label with most votes in each column, ties to the first."""
+    labels, codes = np.unique(votes, return_inverse=True)
+    counts = count_votes(np.ascontiguousarray(codes.reshape(votes.shape).T, np.int64), labels.size)
+    return np.asarray(labels[counts.argmax(axis=1)])
+
+
+def balanced_sample(y: NDArray[Any], size: int, seed: int) -> NDArray[np.int64]:
+    """Rows drawn at random, as many of each class (one more of the first classes where that does not divide)."""
+    random = np.random.default_rng(seed)
+    classes = np.unique(y)
+    share = [size // classes.size + (place < size % classes.size) for place in range(classes.size)]
+    rows = [
+        random.choice(np.flatnonzero(y == label), own, replace=False) for label, own in zip(classes, share, strict=True)
+    ]
+    return np.sort(np.concatenate(rows))
+
+
+def hinge_predictions(X: NDArray[Any], y: NDArray[Any], X_test: NDArray[Any], C: float) -> NDArray[Any]:
+    """Predictions of one-against-rest SVMs with the hinge loss and no bias, for any C."""
+    classes = np.unique(y)
+    if classes.size == 1:
+        return np.repeat(classes, X_test.shape[0])
+    model = LinearSVC(loss="hinge", C=C, fit_intercept=False, max_iter=_PASSES, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    return np.asarray(model.predict(X_test))

@@ -1,0 +1,104 @@
+"""The data of the experiments: features, labels, and what partitions go by."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+
+# Rows of the quick versions.
+QUICK_TRAIN, QUICK_TEST = 1500, 150
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Training and test set of an experiment.
+
+    Attributes
+    ----------
+    X_train, X_test : ndarray of float32
+        Features.
+    y_train, y_test : ndarray
+        Labels.
+    image_shape : tuple of int or None
+        Shape of a row (channels, height, width), where it has one.
+    partition_by : ndarray or None
+        What the training set is sorted by before it is dealt out to partitions; None for the features.
+    described : str
+        What the features are, for captions.
+    """
+
+    X_train: NDArray[np.float32]
+    y_train: NDArray[Any]
+    X_test: NDArray[np.float32]
+    y_test: NDArray[Any]
+    image_shape: tuple[int, ...] | None
+    partition_by: NDArray[Any] | None
+    described: str
+
+    @property
+    def digest(self) -> str:
+        """A digest of everything that a certificate depends on."""
+        state = hashlib.sha256()
+        for values in (self.X_train, self.y_train, self.X_test, self.y_test, self.partition_by):
+            if values is not None:
+                state.update(repr((values.shape, values.dtype.str)).encode())
+                state.update(np.ascontiguousarray(values).data)
+        return state.hexdigest()
+
+    def first(self, n_train: int, n_test: int) -> Source:
+        """The first rows only."""
+        return replace(
+            self,
+            X_train=self.X_train[:n_train],
+            y_train=self.y_train[:n_train],
+            X_test=self.X_test[:n_test],
+            y_test=self.y_test[:n_test],
+            partition_by=None if self.partition_by is None else self.partition_by[:n_train],
+        )
+
+    def only(self, classes: tuple[int, ...]) -> Source:
+        """The rows of some classes only."""
+        train, test = np.isin(self.y_train, classes), np.isin(self.y_test, classes)
+        return replace(
+            self,
+            X_train=self.X_train[train],
+            y_train=self.y_train[train],
+            X_test=self.X_test[test],
+            y_test=self.y_test[test],
+            partition_by=None if self.partition_by is None else self.partition_by[train],
+        )
+
+
+def load(name: str) -> Source:
+    """The data of a name, from the folder of data."""
+    if name == "cifar10":
+        return _cifar10()
+    source = _mnist()
+    return source.only((1, 7)) if name == "mnist-1-vs-7" else source
+
+
+def digits(name: str) -> Source:
+    """The bundled digits in place of any of the data, in an order that has all classes everywhere."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(y.size)
+    X, y = (X[order] / 16).astype(np.float32), y[order]
+    n_test = 297
+    source = Source(X[n_test:], y[n_test:], X[:n_test], y[:n_test], (1, 8, 8), None, "digits of 8 x 8 pixels")
+    return source.only((1, 7)) if name == "mnist-1-vs-7" else source
+
+
+def _cifar10() -> Source:
+    import os
+
+    z = np.load(os.path.join(os.environ["FLIPCERT_DATA"], "cifar10-lite0-512.npz"))
+    X, Xt = (z[k].astype(np.float32) * z["scale"] for k in ("x_train", "x_test"))
+    return Source(X, z["y_train"], Xt, z["y_test"], None, None, "features")
+
+
+def _mnist() -> Source:
+    raise ValueError

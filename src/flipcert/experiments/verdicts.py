@@ -1,0 +1,217 @@
+"""What the paper says of a figure against what our tables show, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import log
+
+import numpy as np
+
+from flipcert.experiments.drawing import line_name, panels, seconds_a_point
+from flipcert.experiments.figure import Figure
+from flipcert.experiments.table import Row
+
+REPRODUCED, IN_SHAPE, NOT = "reproduced", "reproduced in shape", "not reproduced"
+# A white-box median this close to the black-box one has met it.
+_MET = 1.02
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict on one panel, and the numbers behind it."""
+
+    panel: str
+    verdict: str
+    text: str
+
+
+def judge(figure: Figure, rows: Sequence[Row]) -> list[Finding]:
+    """Compare all panels of a figure with what the paper says."""
+    if figure.expect == "turns":
+        # Panels that differ in their regularisation are one trend.
+        own = [name for name in figure.panels if name != "reg"]
+        ordered = sorted(rows, key=lambda row: [str(row[name]) for name in own])
+        groups = [list(group) for _, group in groupby(ordered, key=lambda row: [row[name] for name in own])]
+        return [_turns(", ".join(str(group[0][name]) for name in own), group) for group in groups]
+    rule = _RULES[figure.expect]
+    return [rule(figure, name, own) for name, own in panels(figure, rows)]
+
+
+def meeting(rows: Sequence[Row]) -> Row | None:
+    """The first ensemble whose white-box median is the black-box one."""
+    return next((row for row in _ensembles(rows) if row["median"] <= _MET * row["median_votes"]), None)
+
+
+def _ensembles(rows: Sequence[Row]) -> list[Row]:
+    return sorted((row for row in rows if row["partitions"] > 1), key=lambda row: row["partitions"])
+
+
+def _where_they_meet(rows: Sequence[Row]) -> str:
+    met = meeting(rows)
+    if met is None:
+        return "White-box stays above black-box throughout."
+    fragile = met.get("share_fragile")
+    known = "" if fragile is None else f", where one flip turns {fragile:.0%} of the voters for the winner"
+    return f"White-box meets black-box at N = {met['partitions']}{known}."
+
+
+def _before_meeting(rows: Sequence[Row]) -> list[Row]:
+    met = meeting(rows)
+    ensembles = _ensembles(rows)
+    before = [row for row in ensembles if met is None or row["partitions"] < met["partitions"]]
+    return before or ensembles[:1]
+
+
+def _invariant(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    before = _before_meeting(rows)
+    medians = [row["median"] for row in before]
+    spread = max(medians) / max(min(medians), 1)
+    verdict = REPRODUCED if spread <= 1.25 else IN_SHAPE if spread <= 1.6 else NOT
+    text = (
+        f"For N from {before[0]['partitions']} to {before[-1]['partitions']} the median lies between {min(medians)} "
+        f"and {max(medians)} flips (a factor of {spread:.2f}). {_where_they_meet(rows)}"
+    )
+    return Finding(panel, verdict, text)
+
+
+def _declines_then_plateaus(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    before = _before_meeting(rows)
+    medians = [row["median"] for row in before]
+    tail = medians[len(medians) // 2 :]
+    decline = 1 - tail[0] / max(medians[0], 1)
+    spread = max(tail) / max(min(tail), 1)
+    verdict = REPRODUCED if decline > 0.3 and spread <= 1.25 else IN_SHAPE if decline > 0.15 else NOT
+    text = (
+        f"From {medians[0]} flips at N = {before[0]['partitions']} to {tail[0]} at N = "
+        f"{before[len(medians) // 2]['partitions']} ({-decline:+.0%}), then between {min(tail)} and {max(tail)}. "
+        f"{_where_they_meet(rows)}"
+    )
+    return Finding(panel, verdict, text)
+
+
+def _falls(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    first, *_, last = _ensembles(rows)
+    ratio = first["median"] / max(last["median"], 1)
+    verdict = REPRODUCED if ratio > 1.05 else NOT
+    text = (
+        f"{first['median']} flips at N = {first['partitions']}, {last['median']} at N = {last['partitions']}: "
+        f"{ratio - 1:+.1%} with {last['partitions'] // first['partitions']} times fewer partitions. "
+        f"{_where_they_meet(rows)}"
+    )
+    return Finding(panel, verdict, text)
+
+
+def _turns(panel: str, rows: Sequence[Row]) -> Finding:
+    trends = []
+    for reg in sorted({row["reg"] for row in rows}):
+        first, *_, last = _ensembles([row for row in rows if row["reg"] == reg])
+        power = log(max(last["median"], 1) / max(first["median"], 1)) / log(last["partitions"] / first["partitions"])
+        trends.append((reg, first["reg_over_diag"], first["median"], last["median"], power))
+    rising = [trend for trend in trends if trend[4] > 0.05]
+    falling = [trend for trend in trends if trend[4] < -0.05]
+    lines = "; ".join(
+        f"reg {reg:g} ({relative:.2g} of mean diag Q): {first} to {last}, N^{power:+.2f}"
+        for reg, relative, first, last, power in trends
+    )
+    if rising and falling and max(rising)[0] < min(falling)[0]:
+        verdict = REPRODUCED
+        turn = f"The trend turns between reg {max(rising)[0]:g} and {min(falling)[0]:g}."
+    else:
+        verdict = NOT
+        turn = "Only one of the two trends shows." if rising or falling else "There is no trend."
+    return Finding(panel, verdict, f"{turn} {lines}.")
+
+
+def area(row: Row) -> float:
+    """Mean number of flips that a test point is certified right against: the area under its curve."""
+    return float(np.trapezoid(row["certified"], row["flips"]))
+
+
+def _one_model_wins(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    alone = next(row for row in rows if row["partitions"] == 1)
+    ensembles = _ensembles(rows)
+    best = max(ensembles, key=area)
+    median_wins = alone["median"] >= max(row["median"] for row in ensembles)
+    area_wins = area(alone) >= area(best)
+    verdict = REPRODUCED if median_wins and area_wins else IN_SHAPE if median_wins or area_wins else NOT
+    most = ensembles[-1]
+    left = float(np.interp(best["largest"] + 1, alone["flips"], alone["certified"]))
+    text = (
+        f"One model: median {alone['median']}, something certified up to {alone['largest']} flips "
+        f"({alone['largest'] / alone['n_train']:.1%} of the training set). Best ensemble (N = {best['partitions']}): "
+        f"median {best['median']}, up to {best['largest']}; there one model still has {left:.0%}. "
+        f"Black-box at N = {most['partitions']}: up to {most['largest_votes']}."
+    )
+    return Finding(panel, verdict, text)
+
+
+def _first_model_wins(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    first, *others = rows
+    ahead = [area(first) > area(row) for row in others]
+    verdict = REPRODUCED if all(ahead) else IN_SHAPE if any(ahead) else NOT
+    told = "; ".join(
+        f"{line_name(figure, row, rows)}: accuracy {row['accuracy']:.3f}, median {row['median']}, "
+        f"up to {row['largest']}"
+        for row in rows
+    )
+    return Finding(panel, verdict, f"{told}.")
+
+
+def _white_box_wins(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    told, verdict = [], REPRODUCED
+    for row in rows:
+        below = any(ours < votes for ours, votes in zip(row["certified"], row["votes"], strict=True))
+        verdict = NOT if below else verdict
+        name = line_name(figure, row, rows)
+        told.append(f"{name}: median {row['median']} against {row['median_votes']} black-box")
+    return Finding(panel, verdict, f"{'; '.join(told)}.")
+
+
+def _faster(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    published = {"cifar10": (5.0, 120.0), "mnist": (8.0, 240.0)}[rows[0]["data"]]
+    times = [seconds_a_point(row) for row in _ensembles(rows)]
+    first, *_, last = _ensembles(rows)
+
+    def split(row: Row) -> str:
+        parts = [row[f"seconds_{name}"] for name in ("weights", "lower", "upper", "aggregation")]
+        return " / ".join(f"{part / sum(parts):.0%}" for part in parts)
+
+    text = (
+        f"{1e3 * min(times):.2g} to {1e3 * max(times):.2g} ms a test point, fitting included; the paper states "
+        f"{published[0]:g} to {published[1]:g} s: {published[0] / min(times):,.0f} to {published[1] / max(times):,.0f} "
+        f"times faster, on another machine. With all costs taken one by one, weights / lower / upper / aggregation "
+        f"share the time as {split(first)} at N = {first['partitions']} and {split(last)} at N = {last['partitions']}."
+    )
+    return Finding(panel, REPRODUCED if max(times) < published[0] else NOT, text)
+
+
+def _small_c(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
+    told, constant, losses = [], True, []
+    for size, partitions in dict.fromkeys((row["size"], row["partitions"]) for row in rows):
+        own = [row for row in rows if (row["size"], row["partitions"]) == (size, partitions)]
+        factors = sorted({row["times_threshold"] for row in own})
+        means = {f: float(np.mean([row["accuracy"] for row in own if row["times_threshold"] == f])) for f in factors}
+        small = [means[f] for f in factors if f <= 1]
+        constant &= max(small) - min(small) < 0.002
+        best = max(means, key=lambda factor: means[factor])
+        losses.append(means[best] - small[-1])
+        who = f"{size} samples" if partitions == 1 else f"N = {partitions}"
+        told.append(f"{who}: {small[-1]:.3f} with small C, at most {means[best]:.3f} at {best:g} times the threshold")
+    verdict = NOT if not constant else REPRODUCED if max(losses) <= 0.03 else IN_SHAPE
+    same = "Constant up to the threshold" if constant else "Not constant up to the threshold"
+    return Finding(panel, verdict, f"{same}. {'; '.join(told)}.")
+
+
+_RULES: dict[str, Callable[[Figure, str, Sequence[Row]], Finding]] = {
+    "invariant": _invariant,
+    "declines-then-plateaus": _declines_then_plateaus,
+    "falls": _falls,
+    "one-model-wins": _one_model_wins,
+    "first-model-wins": _first_model_wins,
+    "white-box-wins": _white_box_wins,
+    "faster": _faster,
+    "small-c-costs-little": _small_c,
+}
+RULES = (*_RULES, "turns")
