@@ -144,6 +144,43 @@ def report(
 
 @app.command()
 @in_words
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help='Figures to make, or "all".', show_default=False)
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Show all figures and end.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A subsample and fewer settings, in minutes.")] = False,
+    digits: Annotated[bool, typer.Option("--digits", help="The bundled digits in place of all data.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of data; FLIPCERT_DATA or the user's cache if not given.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("reproduction"),
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores if not given.", min=1)] = None,
+    memory: Annotated[int, typer.Option(help="MiB that blocks may take beside the data.", min=16)] = 1024,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Make the figures of the EnsembleCert paper again: tables, plots, and a page that compares them with it.
+
+    What is finished is kept; a run that was stopped goes on when its command is given again.
+
+    [bold]Examples[/]
+
+      flipcert reproduce --list
+
+      flipcert reproduce figure-2a --data my-data --out reproduction
+
+      flipcert reproduce all --quick --digits
+    """
+    from flipcert.cli.reproduce import list_command, reproduce_command
+
+    if list_:
+        list_command()
+    else:
+        reproduce_command(names or [], quick, digits, data, out, jobs, memory, quiet)
+
+
+@app.command()
+@in_words
 def evidence(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page, its plot and the results.")] = Path(
         "evidence"

@@ -56,6 +56,11 @@ def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(name) for name in figure.panels), []).append(row)
+    nowhere = (None,) * len(figure.panels)
+    if len(groups) > 1 and nowhere in groups:
+        # What belongs to no panel is shown in all, for comparison.
+        beside = groups.pop(nowhere)
+        groups = {key: beside + own for key, own in groups.items()}
     for key, own in groups.items():
         shown = [in_words(name, value) for name, value in zip(figure.panels, key, strict=True) if value is not None]
         yield ", ".join(shown) or "all", own

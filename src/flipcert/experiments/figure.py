@@ -97,6 +97,12 @@ class Figure:
         return tuple(dict.fromkeys(cell for block in self.certify for cell in _cells_of(block)))
 
     @property
+    def number(self) -> str | None:
+        """Its number in the paper, such as "2 (a)"."""
+        found = re.match(r"Figure (\d+(?: \(\w\))?)", self.paper)
+        return found.group(1) if found else None
+
+    @property
     def data(self) -> tuple[str, ...]:
         """Names of the data it needs."""
         own = [cell.data for cell in self.cells] or [self.study["data"]]
@@ -125,8 +131,7 @@ def all_figures() -> list[Figure]:
 
 
 def _place(figure: Figure) -> tuple[int, str]:
-    numbers = re.findall(r"Figure (\d+)", figure.paper)
-    return (int(numbers[0]) if numbers else 10**6, figure.name)
+    return (int(figure.number.split()[0]) if figure.number else 10**6, figure.name)
 
 
 def quick(figure: Figure, n_train: int) -> Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Source:
         )
 
 
-def load(name: str) -> Source:
+def load(name: str, folder: Path | None = None) -> Source:
     """The data of a name, from the folder of data."""
     if name == "cifar10":
         return _cifar10()

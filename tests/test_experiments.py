@@ -1,0 +1,270 @@
+"""The paper's figures: their files, what is certified for them, and that a stopped run goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold
+
+import flipcert
+from flipcert.engine.watch import Watcher
+from flipcert.experiments import figure as figures
+from flipcert.experiments import small_c, workshop
+from flipcert.experiments.drawing import draw, panels
+from flipcert.experiments.figure import Cell
+from flipcert.experiments.parts import Part
+from flipcert.experiments.reproduction import reproduce, rows_of
+from flipcert.experiments.source import digits
+from flipcert.experiments.table import read_table, row_of, write_table
+from flipcert.experiments.verdicts import RULES, judge
+from flipcert.experiments.workshop import Workshop
+from flipcert.runs.settings import Settings
+
+ALL = figures.all_figures()
+
+
+def few_digits(name):
+    return digits(name).first(240, 40)
+
+
+def more_digits(name):
+    return digits(name).first(600, 40)
+
+
+@pytest.mark.parametrize("figure", ALL, ids=lambda figure: figure.name)
+def test_files_of_figures_declare_what_can_be_run(figure):
+    assert figure.expect in RULES
+    assert figure.title
+    assert figure.paper
+    assert figure.claim
+    assert bool(figure.cells) != bool(figure.study)
+    for cell in figure.cells:
+        options = dict(cell.options)
+        if options.get("kernel") == "conv-ntk":
+            options["image_shape"] = (1, 8, 8)
+        Settings(model=cell.model, options=options, partitions=cell.partitions, scale=cell.scale).estimator()
+        assert all(cell[name] is not None or name in ("method", "activation") for name in figure.panels)
+
+
+def test_lists_of_values_become_one_cell_each():
+    text = """
+    title = "t"
+    paper = "Figure 2 (a)"
+    claim = "c"
+    form = "medians"
+    expect = "falls"
+    panels = ["scale"]
+
+    [[certify]]
+    data = "cifar10"
+    model = "ridge"
+    scale = ["none", "standard"]
+    reg = [0.1, 1.0]
+    partitions = [10, 50]
+    published = true
+
+    [[certify]]
+    data = "cifar10"
+    model = "ridge"
+    reg = 0.1
+    partitions = 1
+    """
+    figure = figures.parse("f", text)
+    assert len(figure.cells) == 9
+    assert figure.cells[0] == Cell("cifar10", "ridge", 10, "none", (("reg", 0.1),), published=True)
+    assert figure.cells[-1] == Cell("cifar10", "ridge", 1, "none", (("reg", 0.1),))
+    assert figure.number == "2 (a)"
+    assert figure.data == ("cifar10",)
+    small = figures.quick(figure, 300)
+    assert {cell.partitions for cell in small.cells} == {1, 10, 20}
+
+
+def test_a_wrong_form_is_refused():
+    with pytest.raises(ValueError, match="form of f must be one of medians, curves"):
+        figures.parse("f", 'title=""\npaper=""\nclaim=""\nform="pie"\nexpect=""\n')
+
+
+def test_unknown_figures_are_refused():
+    with pytest.raises(ValueError, match="there is no figure 'figure-99'"):
+        figures.load("figure-99")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell("cifar10", "svm", 1, "standard"),
+        Cell("mnist", "ridge", 8, "none", (("activation", "relu"), ("kernel", "conv-ntk"), ("reg", 0.1)), True, True),
+    ],
+    ids=["one model", "ensemble"],
+)
+def test_rows_say_what_the_estimators_say(cell, tmp_path):
+    """A cell that goes through shared, stored kernels against the plain estimator."""
+    source = few_digits(cell.data)
+    parts = Workshop(tmp_path, few_digits).parts(cell)
+    row = row_of(cell, parts, source.described)
+    if cell.partitions == 1:
+        scaled = (source.X_train - source.X_train.mean(0)) / np.where(
+            source.X_train.std(0) > 0, source.X_train.std(0), 1
+        )
+        model = flipcert.KernelSVM().fit(scaled, source.y_train)
+        X_test = (source.X_test - source.X_train.mean(0)) / np.where(
+            source.X_train.std(0) > 0, source.X_train.std(0), 1
+        )
+        certificates = model.certify(X_test.astype(np.float32))
+    else:
+        kernel = flipcert.kernels.ConvNTK((1, 8, 8), activation="relu")
+        base = flipcert.KernelRidge(kernel, reg=0.1)
+        model = flipcert.PartitionEnsemble(base, n_partitions=8).fit(source.X_train, source.y_train)
+        certificates = model.certify(source.X_test)
+        assert row["median_votes"] == flipcert.median_certified_robustness(
+            certificates.correct(source.y_test), certificates.blackbox_radius
+        )
+        assert row["median_published"] <= row["median"] <= row["median_published_upper"]
+        assert 0 < row["share_fragile"] <= 1
+        assert row["seconds_aggregation"] > 0
+        assert row["seconds_weights"] > 0
+        assert row["reg_over_diag"] == pytest.approx(0.1 / kernel.diag(source.X_train).mean(), rel=1e-5)
+    correct = certificates.correct(source.y_test)
+    assert row["accuracy"] == correct.mean()
+    assert row["median"] == certificates.median_certified_robustness(source.y_test)
+    assert row["median_all"] == certificates.median_certified_robustness(source.y_test, over="all")
+    assert row["certified"] == certificates.certified_accuracy(source.y_test, row["flips"]).tolist()
+    assert row["largest"] == certificates.radius[correct].max()
+    assert row["certified"][-1] == 0 or certificates.radius.max() == source.y_train.size
+
+
+class Interrupted(Exception):
+    """Somebody pulled the plug."""
+
+
+def test_a_run_that_is_stopped_goes_on_and_ends_with_the_same_tables(tmp_path):
+    figure = figures.quick(figures.load("regularisation-cifar10"), 240)
+    whole = reproduce([figure], tmp_path / "whole", few_digits)
+
+    class Plug(Watcher):
+        """Pulled when the third cell is to be certified."""
+
+        fitted = 0
+
+        def stage(self, name):
+            self.fitted += name.endswith("certifying")
+            if self.fitted == 3:
+                raise Interrupted
+
+    with pytest.raises(Interrupted):
+        reproduce([figure], tmp_path / "stopped", few_digits, Plug())
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "stopped" / "cells").iterdir()}
+    assert len(kept) == 2
+    resumed = reproduce([figure], tmp_path / "stopped", few_digits)
+    assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
+    assert without_times(whole) == without_times(resumed)
+    assert whole.read_text() == resumed.read_text()
+    assert not (tmp_path / "stopped" / "kernels").exists()
+
+
+def without_times(page):
+    rows = read_table(page.parent / "regularisation-cifar10.parquet")
+    return [{name: value for name, value in row.items() if not name.startswith("seconds")} for row in rows]
+
+
+def test_what_was_found_about_other_data_is_not_taken(tmp_path):
+    cell = Cell("cifar10", "svm")
+    first = Workshop(tmp_path, few_digits).parts(cell)["certificates"]
+    other = Workshop(tmp_path, lambda name: digits(name).first(200, 40)).parts(cell)["certificates"]
+    assert first.facts["n_train"] == 240
+    assert other.facts["n_train"] == 200
+
+
+def test_partitions_go_by_what_the_data_say(tmp_path):
+    """Raw pixels decide, not the features."""
+    source = few_digits("mnist")
+    pixels = np.random.default_rng(0).permutation(240)[:, None].astype(np.float32)
+    cell = Cell("mnist", "ridge", 6)
+    by_pixels = Workshop(tmp_path, lambda name: replace(source, partition_by=pixels)).parts(cell)["certificates"]
+    expected = flipcert.PartitionEnsemble(
+        flipcert.KernelRidge(), n_partitions=6, partition=pixels[:, 0].astype(int) % 6
+    )
+    certificates = expected.fit(source.X_train, source.y_train).certify(source.X_test)
+    assert np.array_equal(by_pixels.columns["radius"], certificates.radius)
+    plain = Workshop(tmp_path, few_digits).parts(cell)["certificates"]
+    assert not np.array_equal(plain.columns["radius"], certificates.radius)
+
+
+def test_parts_come_back_as_they_were(tmp_path):
+    part = Part({"radius": np.array([3, 1]), "correct": np.array([True, False])}, {"n_train": 5, "C_max": 0.25})
+    part.write(tmp_path / "part.parquet")
+    back = Part.read(tmp_path / "part.parquet")
+    assert back.facts == part.facts
+    assert all(np.array_equal(back.columns[name], values) for name, values in part.columns.items())
+
+
+def test_facts_without_columns_are_kept(tmp_path):
+    Part({}, {"seconds_weights": 0.5}).write(tmp_path / "part.parquet")
+    assert Part.read(tmp_path / "part.parquet").facts == {"seconds_weights": 0.5}
+
+
+def test_tables_keep_rows_that_know_different_things(tmp_path):
+    rows = [{"a": 1, "seconds": 2.0, "flips": [0, 1]}, {"a": 2, "b": "x", "flips": [0]}]
+    write_table(rows, tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet") == [
+        {"a": 1, "b": None, "flips": [0, 1], "seconds": 2.0},
+        {"a": 2, "b": "x", "flips": [0], "seconds": None},
+    ]
+
+
+@pytest.mark.parametrize("name", ["cifar10", "mnist-1-vs-7"])
+def test_small_c_is_what_the_certified_svm_predicts(name):
+    """Below the threshold, liblinear and the label-linear SVM are one classifier, and C does not matter."""
+    source = few_digits(name)
+    X, y = flipcert.kernels.NTK().features(source.X_train.astype(float)), source.y_train
+    X_test = flipcert.kernels.NTK().features(source.X_test.astype(float))
+    model = flipcert.KernelSVM("linear").fit(X, y)
+    for factor in (0.01, 0.99):
+        assert np.array_equal(small_c.hinge_predictions(X, y, X_test, factor * model.C_max_), model.predict(X_test))
+    if name == "cifar10":
+        large = small_c.hinge_predictions(X, y, X_test, 1e4 * model.C_max_)
+        assert not np.array_equal(large, model.predict(X_test))
+
+
+def test_small_c_of_an_ensemble_is_the_certified_ensemble():
+    source = few_digits("cifar10")
+    unit = {"scale": "none", "partitions": 5, "folds": 3, "seed": 1}
+    (row,) = small_c.accuracies(unit, [0.5], source)
+    own, rest = list(KFold(3, shuffle=True, random_state=0).split(source.X_train))[1]
+    features = flipcert.kernels.NTK().features(source.X_train)
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM("linear"), n_partitions=5)
+    model.fit(features[own], source.y_train[own])
+    assert row["accuracy"] == model.score(features[rest], source.y_train[rest])
+    assert row["C_max"] == pytest.approx(model.C_max_)
+    assert row["size"] == own.size
+
+
+def test_balanced_samples_have_as_many_of_each_class():
+    y = np.repeat([0, 1, 2], [50, 20, 10])
+    rows = small_c.balanced_sample(y, 20, seed=3)
+    assert np.bincount(y[rows]).tolist() == [7, 7, 6]
+    assert np.unique(rows).size == 20
+    assert not np.array_equal(rows, small_c.balanced_sample(y, 20, seed=4))
+
+
+def test_a_partition_of_one_class_votes_for_it():
+    votes = small_c.hinge_predictions(np.ones((3, 2)), np.array([7, 7, 7]), np.zeros((4, 2)), 1.0)
+    assert votes.tolist() == [7] * 4
+
+
+def test_studies_of_c_are_drawn_and_judged(tmp_path):
+    figure = figures.quick(figures.load("small-c"), 240)
+    rows = rows_of(figure, Workshop(tmp_path, more_digits))
+    assert {row["size"] for row in rows} == {100, 200}
+    assert {row["seed"] for row in rows} == {0, 1}
+    assert all("Constant up to the threshold" in finding.text for finding in judge(figure, rows))
+    canvas = draw(figure, rows)
+    assert len(canvas.axes) == len(list(panels(figure, rows))) == 4
+
+
+def test_settings_of_a_cell_take_the_shape_from_the_data(tmp_path):
+    cell = Cell("mnist", "svm", 2, "none", (("kernel", "conv-ntk"),))
+    assert Workshop(tmp_path, few_digits).settings(cell).options["image_shape"] == (1, 8, 8)
+    assert workshop.describe(cell) == "mnist svm kernel conv-ntk, 2 partitions"
