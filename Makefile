@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-browser test-kills lint pytest bench evidence clean
+.PHONY: demo test test-browser test-kills test-cluster lint pytest bench evidence clean
 
 demo: $(VENV)/.installed
 	$(BIN)/flipcert demo
@@ -18,7 +18,7 @@ lint: $(VENV)/.tools
 
 # Compiled code is checked for indices out of bounds here, and cached apart from the unchecked one.
 pytest: $(VENV)/.tools
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto --dist loadgroup
 
 # The report in a real browser. Screenshots for people go to tests_browser/screenshots.
 test-browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/$(VENV)/browsers
@@ -33,6 +33,10 @@ $(VENV)/.browser: $(VENV)/.tools tests_browser/install
 # A run of some minutes, killed again and again; takes about ten minutes in all.
 test-kills: $(VENV)/.tools
 	$(BIN)/python -m pytest tests_kills -s
+
+# A run on two worker processes, which are killed again and again, and so is the client; some minutes.
+test-cluster: $(VENV)/.tools
+	$(BIN)/python -m pytest tests_cluster -s
 
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
 bench: $(VENV)/.tools
@@ -52,7 +56,7 @@ $(VENV)/.installed: pyproject.toml
 # The tools of tests and linting, and what else the tests and the benchmarks need.
 $(VENV)/.tools: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet --editable ".[plot,frame,torch]"
+	$(BIN)/python -m pip install --quiet --editable ".[plot,frame,torch,dask]"
 	$(BIN)/python -m pip install --quiet --group dev
 	touch $@
 

@@ -48,6 +48,10 @@ class Appraisal:
     sensitive: NDArray[np.bool_]
     attack: Callable[[int, int], Witness] = field(default=no_attack)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Attacks may hold on to all that they were found with: they stay where that is.
+        return vars(self) | {"attack": no_attack}
+
     @classmethod
     def of_costs(cls, prediction: NDArray[np.int64], lower: NDArray[np.int64], n_labels: int) -> Appraisal:
         """Proven costs without attacks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -251,14 +252,8 @@ class BoundedNetwork(AppraisedClassifier):
     def _scores_of(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         if self._exact is not None:
             return self._exact.scores(rows)
-        torch = load_torch()
-
-        def block(block: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
-            scores: NDArray[np.float64] = forward(self._layers, torch.from_numpy(block)).numpy()
-            return scores[:n_rows]
-
         widest = max(max(layer.shape) for layer in self._layers)
-        scores = np.concatenate(map_blocks(block, rows, 32 * widest, self.n_jobs))
+        scores = np.concatenate(map_blocks(partial(_forward, self._layers), rows, 32 * widest, self.n_jobs))
         return scores, scores.argmax(axis=1)
 
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
@@ -291,3 +286,11 @@ class BoundedNetwork(AppraisedClassifier):
         scores, _ = self._scores(X)
         np.put_along_axis(scores, prediction[:, None], -np.inf, axis=1)
         return scores.argmax(axis=1)
+
+
+def _forward(layers: list[Any], block: NDArray[np.float64], n_rows: int) -> NDArray[np.float64]:
+    """Scores of a block of rows."""
+    torch = load_torch()
+    with one_torch_thread:
+        scores: NDArray[np.float64] = forward(layers, torch.from_numpy(np.require(block, requirements="W"))).numpy()
+    return scores[:n_rows]

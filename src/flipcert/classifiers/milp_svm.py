@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,17 @@ from flipcert.classifiers.weighed import appraise_weights
 from flipcert.engine.blocks import map_tasks
 from flipcert.flips.witness import Witness
 from flipcert.validation import check_n_jobs, check_number
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """What is known about one point: bounds on the costs of all classes, and the attacks behind the upper ones."""
+
+    prediction: int
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    sensitive: bool
+    attacks: dict[int, Witness]
 
 
 class MilpSVM(AppraisedClassifier):
@@ -204,23 +217,26 @@ class MilpSVM(AppraisedClassifier):
         kernel = self._kernel_rows(rows)
         sizes, doubts = self._project(kernel)
 
-        def judged(t: int) -> tuple[Point, NDArray[np.int64]]:
-            point = Point(self._machines, self._labels, kernel[t], float(sizes[t]), float(doubts[t]))
-            return point, self._lower_costs(point, exact, cheapest)
-
-        judgements = map_tasks(judged, range(len(rows)), self.n_jobs)
-        points = [point for point, _ in judgements]
+        facts = list(zip(kernel, sizes.tolist(), doubts.tolist(), strict=True))
+        judgements: list[_Judgement] = map_tasks(partial(self._judge_point, exact, cheapest), facts, self.n_jobs)
 
         def attack(row: int, target: int) -> Witness:
-            return points[row].witness(target)
+            return judgements[row].attacks[target]
 
         return Appraisal(
-            prediction=np.array([point.prediction for point in points]),
-            lower=np.array([lower for _, lower in judgements]),
-            upper=np.array([point.upper for point in points]),
-            sensitive=np.array([point.sensitive for point in points]),
+            prediction=np.array([judgement.prediction for judgement in judgements]),
+            lower=np.array([judgement.lower for judgement in judgements]),
+            upper=np.array([judgement.upper for judgement in judgements]),
+            sensitive=np.array([judgement.sensitive for judgement in judgements]),
             attack=attack,
         )
+
+    def _judge_point(self, exact: bool, cheapest: bool, facts: tuple[NDArray[np.float64], float, float]) -> _Judgement:
+        """What is found out about one point, given its row of the kernel, its size and what that leaves unexplained."""
+        point = Point(self._machines, self._labels, *facts)
+        lower = self._lower_costs(point, exact, cheapest)
+        attacks = {target: point.witness(target) for target in point.attacks}
+        return _Judgement(point.prediction, lower, point.upper, point.sensitive, attacks)
 
     def _lower_costs(self, point: Point, exact: bool, cheapest: bool) -> NDArray[np.int64]:
         """Lower bounds on the costs of all classes; attacks are noted in the point.

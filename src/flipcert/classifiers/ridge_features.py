@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from flipcert.engine.blocks import map_tasks
+from flipcert.engine.blocks import map_threads
 
 # Rows and columns that are widened to double precision at a time.
 _ROWS, _COLUMNS = 4096, 128
@@ -38,7 +38,7 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
         wide = features[start : start + _ROWS].astype(np.float64, copy=False)
         result[start : start + _ROWS] = wide @ inverse
 
-    map_tasks(multiply, range(0, n_samples, _ROWS), n_jobs)
+    map_threads(multiply, range(0, n_samples, _ROWS), n_jobs)
     return result, spread
 
 
@@ -60,5 +60,5 @@ def _gram(features: NDArray[Any], n_jobs: int | None) -> NDArray[np.float64]:
             wide = features[row : row + _ROWS, start:].astype(np.float64, copy=False)
             gram[start:, start:stop] += wide.T @ wide[:, :_COLUMNS]
 
-    map_tasks(columns, range(0, n_features, _COLUMNS), n_jobs)
+    map_threads(columns, range(0, n_features, _COLUMNS), n_jobs)
     return np.tril(gram) + np.tril(gram, -1).T

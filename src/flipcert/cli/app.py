@@ -9,7 +9,7 @@ import typer
 
 from flipcert.cli.errors import in_words
 from flipcert.cli.groups import with_groups
-from flipcert.cli.options import DataOptions, Grid, ModelOptions, Point, Proof, RunOptions, Test, Train
+from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions, Test, Train
 
 app = typer.Typer(
     name="flipcert",
@@ -51,6 +51,7 @@ def certify(
     data: DataOptions,
     run: RunOptions,
     proof: Proof,
+    cluster: ClusterOptions,
     fail_under: Annotated[
         int | None, typer.Option(help="Exit with code 1 if the median radius is below this.", rich_help_panel="Run")
     ] = None,
@@ -70,14 +71,21 @@ def certify(
     """
     from flipcert.cli.commands import certify_command
 
-    certify_command(train, test, model, point, data, run, proof, fail_under)
+    certify_command(train, test, model, point, data, run, proof, cluster, fail_under)
 
 
 @app.command()
 @with_groups
 @in_words
 def sweep(
-    train: Train, test: Test, model: ModelOptions, grid: Grid, data: DataOptions, run: RunOptions, proof: Proof
+    train: Train,
+    test: Test,
+    model: ModelOptions,
+    grid: Grid,
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
 ) -> None:
     """Certify with several numbers of partitions and regularisations, and compare.
 
@@ -92,7 +100,7 @@ def sweep(
     """
     from flipcert.cli.commands import sweep_command
 
-    sweep_command(train, test, model, grid, data, run, proof)
+    sweep_command(train, test, model, grid, data, run, proof, cluster)
 
 
 @app.command()
@@ -106,6 +114,7 @@ def attack(
     point: Point,
     data: DataOptions,
     proof: Proof,
+    cluster: ClusterOptions,
     format: Annotated[str, typer.Option("--format", "-f", help="table, csv or json.", rich_help_panel="Run")] = "table",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.", rich_help_panel="Run")] = False,
 ) -> None:
@@ -121,7 +130,7 @@ def attack(
     """
     from flipcert.cli.commands import attack_command
 
-    attack_command(train, test, row, model, point, data, proof, "json" if json else format)
+    attack_command(train, test, row, model, point, data, proof, cluster, "json" if json else format)
 
 
 @app.command()
@@ -143,8 +152,10 @@ def report(
 
 
 @app.command()
+@with_groups
 @in_words
 def reproduce(
+    cluster: ClusterOptions,
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help='Figures to make, or "all".', show_default=False)
     ] = None,
@@ -176,7 +187,7 @@ def reproduce(
     if list_:
         list_command()
     else:
-        reproduce_command(names or [], quick, digits, data, out, jobs, memory, quiet)
+        reproduce_command(names or [], quick, digits, data, out, jobs, memory, quiet, cluster)
 
 
 @app.command()

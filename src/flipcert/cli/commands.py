@@ -15,9 +15,10 @@ import numpy as np
 import sklearn
 import typer
 
+from flipcert.cli.cluster import on_cluster
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
-from flipcert.cli.options import DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
+from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
 from flipcert.cli.progress import Display
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.datasets.files import Columns, digest, read_table
@@ -42,10 +43,11 @@ def certify_command(
     data: DataOptions,
     run: RunOptions,
     proof: Proof,
+    cluster: ClusterOptions,
     fail_under: int | None,
 ) -> None:
     """Certify with one model."""
-    (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof)
+    (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof, cluster)
     summary = describe_point(result)
     if run.json:
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
@@ -58,13 +60,20 @@ def certify_command(
 
 
 def sweep_command(
-    train: str, test: str, model: ModelOptions, grid: Grid, data: DataOptions, run: RunOptions, proof: Proof
+    train: str,
+    test: str,
+    model: ModelOptions,
+    grid: Grid,
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
 ) -> None:
     """Certify with several models and compare them."""
     partitions = _numbers(grid.partitions, "--partitions", int)
     regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
     points = [_settings(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
-    results = _run(train, test, points, data, run, proof)
+    results = _run(train, test, points, data, run, proof, cluster)
     if run.json:
         summary = {"points": [describe_point(result) for result in results]}
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
@@ -74,13 +83,26 @@ def sweep_command(
 
 
 def attack_command(
-    train: str, test: str, row: int, model: ModelOptions, point: Point, data: DataOptions, proof: Proof, form: str
+    train: str,
+    test: str,
+    row: int,
+    model: ModelOptions,
+    point: Point,
+    data: DataOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
+    form: str,
 ) -> None:
     """Show the flips that change one prediction."""
     if form not in ("table", "csv", "json"):
         raise ValueError(f"--format must be table, csv or json; got {form!r}.")
     settings = _settings(model, point, data, proof)
-    with Display(proof.quiet) as display, _memory(proof), stopping_at_once("Nothing was written."):
+    with (
+        Display(proof.quiet) as display,
+        _memory(proof),
+        stopping_at_once("Nothing was written."),
+        on_cluster(cluster),
+    ):
         display.stage("reading")
         _tell_of_compiling(proof)
         tables = _read(train, test, data)
@@ -107,7 +129,13 @@ def report_command(runs: Sequence[Path], out: Path, title: str | None) -> None:
 
 
 def _run(
-    train: str, test: str, points: list[Settings], data: DataOptions, run: RunOptions, proof: Proof
+    train: str,
+    test: str,
+    points: list[Settings],
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
 ) -> list[Result]:
     """Certify, and keep everything in the folder of the run if there is one."""
     command = shlex.join(["flipcert", *sys.argv[1:]])
@@ -115,7 +143,7 @@ def _run(
         last_words = "Nothing was kept; with --out, a run can go on."
     else:
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
-    with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words):
+    with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster):
         display.stage("reading")
         _tell_of_compiling(proof)
         tables = _read(train, test, data)

@@ -17,7 +17,7 @@ def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
 
 
-_MODEL, _DATA, _RUN = "Model", "Data", "Run"
+_MODEL, _DATA, _RUN, _CLUSTER = "Model", "Data", "Run", "Cluster"
 
 Train = Annotated[str, typer.Argument(help="Training data: a file of features and labels.", show_default=False)]
 Test = Annotated[str, typer.Argument(help="Test points, with or without labels.", show_default=False)]
@@ -128,6 +128,21 @@ class Proof:
     jobs: Annotated[int | None, _option(_RUN, "Threads; all cores if not given.", "--jobs", "-j", min=1)] = None
     memory: Annotated[int, _option(_RUN, "MiB that blocks of test points may take beside the data.", min=16)] = 1024
     quiet: Annotated[bool, _option(_RUN, "Show no progress.", "--quiet", "-q")] = False
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Where blocks are computed, if not on the cores of this process."""
+
+    dask: Annotated[
+        str | None, _option(_CLUSTER, "Address of a Dask scheduler, such as tcp://10.0.0.1:8786 (extra: dask).")
+    ] = None
+    workers: Annotated[
+        int | None, _option(_CLUSTER, "Or so many worker processes on this machine, until the run ends.", min=1)
+    ] = None
+    tls_ca: Annotated[Path | None, _option(_CLUSTER, "tls:// schedulers: certificate of who signed theirs.")] = None
+    tls_cert: Annotated[Path | None, _option(_CLUSTER, "tls:// schedulers: our certificate.")] = None
+    tls_key: Annotated[Path | None, _option(_CLUSTER, "tls:// schedulers: the key of our certificate.")] = None
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,10 @@ class Display(Stages):
         if self._task is not None:
             self._task.advance(units)
 
+    def notice(self, message: str) -> None:
+        """A line above the bar, also in a log."""
+        notes.print(message, soft_wrap=True)
+
     def _end_stage(self) -> None:
         if self._stage is not None:
             name, start = self._stage

@@ -10,8 +10,10 @@ import typer
 from rich import box
 from rich.table import Table
 
+from flipcert.cli.cluster import on_cluster
 from flipcert.cli.console import results
 from flipcert.cli.errors import stopping_at_once
+from flipcert.cli.options import ClusterOptions
 from flipcert.cli.progress import Display
 from flipcert.experiments import source
 from flipcert.experiments.figure import Figure, all_figures, load, quick
@@ -39,6 +41,7 @@ def reproduce_command(
     jobs: int | None,
     memory: int,
     quiet: bool,
+    cluster: ClusterOptions,
 ) -> None:
     """Make figures."""
     if not names:
@@ -55,6 +58,7 @@ def reproduce_command(
         Display(quiet) as display,
         sklearn.config_context(working_memory=memory),
         stopping_at_once(last_words),
+        on_cluster(cluster),
     ):
         # Every file is looked at before the first long job.
         sizes = {name: read(name).y_train.size for figure in figures for name in figure.data}

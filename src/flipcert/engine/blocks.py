@@ -1,5 +1,8 @@
 """Row blocks of a job: a fixed grid, one BLAS thread a block, blocks in parallel.
 
+Here, blocks run on threads. Inside ``joblib.parallel_config(backend="dask")``, or another engine, the same blocks go
+there (``engines.py``).
+
 A matrix product is not bit-stable under another shape or number of threads. So every job that forms weights cuts its
 rows on the same grid, fills the last block up to full size, and never lets BLAS split a block: a result then does not
 depend on the number of cores, and no row goes through another kind of product because it is alone.
@@ -12,7 +15,7 @@ import threading
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +25,9 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
+from flipcert.engine.engines import current_engine, run_on
 from flipcert.engine.watch import Watcher
+from flipcert.engine.worker import on_worker
 
 # Larger blocks make the product no faster; smaller ones make it slower, but keep all cores busy where rows are few.
 LARGEST_BLOCK, SMALLEST_BLOCK = 512, 32
@@ -62,70 +67,81 @@ def map_blocks(
     bytes_per_row: int,
     n_jobs: int | None,
     watcher: Watcher | None = None,
+    consume: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
     """Call ``function(block, n_rows)`` for every block of rows of X, in order; a row takes so much memory meanwhile.
 
     The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant. What a watcher
-    recalls is not computed again, and what is computed is given to it to keep.
+    recalls is not computed again, and what is computed is given to it to keep. Results too large to be collected are
+    given to ``consume(start, result)`` instead, as they come.
     """
     rows = block_rows(X.shape[0], bytes_per_row)
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
+    of_block = partial(_on_filled, function, rows)
 
-    def of_block(start: int) -> Result:
-        return function(filled(X[start : start + rows], rows), min(rows, X.shape[0] - start))
+    def compute(blocks: list[NDArray[Any]], done: Callable[[int, Result], None]) -> list[Result]:
+        return map_tasks(of_block, blocks, n_jobs, at_once, done, collect=consume is None)
 
-    return _unless_recalled(
-        lambda starts, done: map_tasks(of_block, starts, n_jobs, at_once, done), X.shape[0], rows, watcher or Watcher()
-    )
+    return _unless_recalled(compute, X, rows, watcher or Watcher(), consume)
+
+
+def _on_filled(function: Callable[[NDArray[Any], int], Result], rows: int, block: NDArray[Any]) -> Result:
+    return function(filled(block, rows), block.shape[0])
 
 
 def watched_blocks(
     function: Callable[[NDArray[Any]], Result], X: NDArray[Any], rows: int | None, watcher: Watcher
 ) -> list[Result]:
-    """Call ``function`` on so many rows of X at a time (None: on all), one block after the other, with a watcher."""
-    rows = rows or X.shape[0]
+    """Call ``function`` on so many rows of X at a time (None: on all), with a watcher.
 
-    def one_by_one(starts: list[int], done: Callable[[int, Result], None]) -> list[Result]:
-        results = []
-        for place, start in enumerate(starts):
-            results.append(function(X[start : start + rows]))
-            done(place, results[-1])
-        return results
+    One block after the other, since a function that has few rows at a time spreads its own work over the cores; but an
+    engine is given all of them.
+    """
 
-    return _unless_recalled(one_by_one, X.shape[0], rows, watcher)
+    def compute(blocks: list[NDArray[Any]], done: Callable[[int, Result], None]) -> list[Result]:
+        return map_tasks(function, blocks, None if current_engine() else 1, done=done)
+
+    return _unless_recalled(compute, X, rows or X.shape[0], watcher)
 
 
 def _unless_recalled(
-    compute: Callable[[list[int], Callable[[int, Result], None]], list[Result]],
-    n_rows: int,
+    compute: Callable[[list[NDArray[Any]], Callable[[int, Result], None]], list[Result]],
+    X: NDArray[Any],
     rows: int,
     watcher: Watcher,
+    consume: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
-    """Results of all blocks, in order; ``compute(starts, done)`` is asked for what the watcher does not recall."""
+    """Results of all blocks, in order; ``compute(blocks, done)`` is asked for what the watcher does not recall."""
+    n_rows = X.shape[0]
     sizes = {start: min(rows, n_rows - start) for start in range(0, n_rows, rows)}
-    watcher.begin(n_rows, "points")
+    # What is sent away comes back block by block.
+    away = current_engine() is not None
+    watcher.begin(len(sizes) if away else n_rows, "blocks" if away else "points")
     results: dict[int, Result] = {}
     for start, size in sizes.items():
         if (known := watcher.recall(start, size)) is not None:
             results[start] = known
-            watcher.advance(size)
+            watcher.advance(1 if away else size)
     missing = [start for start in sizes if start not in results]
 
     def done(place: int, result: Result) -> None:
         start = missing[place]
+        if consume is not None:
+            consume(start, result)
         watcher.keep(start, sizes[start], result)
-        watcher.advance(sizes[start])
+        watcher.advance(1 if away else sizes[start])
 
-    results.update(zip(missing, compute(missing, done), strict=True))
+    computed = compute([X[start : start + rows] for start in missing], done)
+    results.update(zip(missing, computed, strict=True))
     return [results[start] for start in sizes]
 
 
 def map_rows(function: Callable[[slice], Result], n_rows: int, bytes_per_row: int, n_jobs: int | None) -> list[Result]:
-    """Call ``function`` on ranges of rows, in order: as ``map_blocks``, where bits do not matter."""
+    """Call ``function`` on ranges of rows, in order, on threads: as ``map_blocks``, where bits do not matter."""
     rows = block_rows(n_rows, bytes_per_row)
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
     ranges = [slice(start, min(start + rows, n_rows)) for start in range(0, n_rows, rows)]
-    return map_tasks(function, ranges, n_jobs, at_once)
+    return map_threads(function, ranges, n_jobs, at_once)
 
 
 class OneThread:
@@ -176,20 +192,51 @@ def map_tasks(
     n_jobs: int | None,
     at_once: int | None = None,
     done: Callable[[int, Result], None] | None = None,
+    collect: bool = True,
 ) -> list[Result]:
-    """Call ``function`` on every item, on threads that share the memory, with BLAS kept to one thread each.
+    """Call ``function`` on every item, on threads or wherever joblib is told to, with BLAS kept to one thread each.
 
-    ``done(place, result)`` is called here, as results come in and in whatever order they do.
+    The function may be anywhere, so it returns what it has found and changes nothing. ``done(place, result)`` is called
+    here, as results come in and in whatever order they do; unless they are collected, it is the only one to see them.
     """
     tasks = list(items)
-    results: list[Any] = [None] * len(tasks)
-    workers = min(_workers(n_jobs), at_once or len(tasks))
-    with one_blas_thread, _given_up_quietly(_in_any_order(function, tasks, workers)) as finished:
+    engine = current_engine() if len(tasks) > 1 and n_jobs != 1 else None
+    if engine is None:
+        return map_threads(function, tasks, n_jobs, at_once, done, collect)
+    finished = run_on(engine, function, tasks, _workers(n_jobs), at_once or len(tasks))
+    return _collected(finished, len(tasks), done, collect)
+
+
+def map_threads(
+    function: Callable[[Any], Result],
+    items: Iterable[Any],
+    n_jobs: int | None,
+    at_once: int | None = None,
+    done: Callable[[int, Result], None] | None = None,
+    collect: bool = True,
+) -> list[Result]:
+    """The same on threads of this process in any case: the function may write to memory that all of them share."""
+    tasks = list(items)
+    workers = min(_threads(n_jobs), at_once or len(tasks))
+    with one_blas_thread:
+        return _collected(_in_any_order(function, tasks, workers), len(tasks), done, collect)
+
+
+def _collected(
+    results: Generator[tuple[int, Result], None, None],
+    count: int,
+    done: Callable[[int, Result], None] | None,
+    collect: bool,
+) -> list[Result]:
+    """Results by place, each shown to ``done`` when it comes."""
+    collected: list[Any] = [None] * count
+    with _given_up_quietly(results) as finished:
         for place, result in finished:
-            results[place] = result
+            if collect:
+                collected[place] = result
             if done is not None:
                 done(place, result)
-    return results
+    return collected
 
 
 def _in_any_order(
@@ -197,7 +244,7 @@ def _in_any_order(
 ) -> Generator[tuple[int, Result], None, None]:
     if len(tasks) < 2 or workers == 1:
         return ((place, function(task)) for place, task in enumerate(tasks))
-    parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
+    parallel = Parallel(n_jobs=workers, prefer="threads", require="sharedmem", return_as="generator_unordered")
     return parallel(delayed(_numbered)(function, place, task) for place, task in enumerate(tasks))
 
 
@@ -224,9 +271,20 @@ def join(parts: list[Any]) -> Any:
 
 def _workers(n_jobs: int | None) -> int:
     """All cores unless the user, or an enclosing ``joblib.parallel_config``, says otherwise."""
-    if n_jobs is None and effective_n_jobs(None) == 1:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(effective_n_jobs(n_jobs))
+    return _cores() if n_jobs is None and effective_n_jobs(None) == 1 else int(effective_n_jobs(n_jobs))
+
+
+def _threads(n_jobs: int | None) -> int:
+    """The same for work that stays here, whatever an engine has."""
+    if on_worker():
+        return 1
+    if current_engine() is None:
+        return _workers(n_jobs)
+    return n_jobs if n_jobs is not None and n_jobs > 0 else _cores()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def filled(block: NDArray[Any], rows: int) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dtrsm, strsm
 from scipy.linalg.lapack import dpotrf, spotrf
 
-from flipcert.engine.blocks import map_tasks, one_blas_thread
+from flipcert.engine.blocks import map_threads, one_blas_thread
 from flipcert.engine.watch import counted
 
 # Rows of the triangular systems that BLAS solves; larger ones are cut.
@@ -68,7 +68,7 @@ class Cholesky:
         corners = [(i, j) for i in range(len(self._grid)) for j in range(i + 1)]
         written = counted(len(corners), "tiles of the kernel")
         sums = np.zeros(self.size)
-        for (i, j), (by_row, by_column) in zip(corners, map_tasks(write, corners, n_jobs, done=written), strict=True):
+        for (i, j), (by_row, by_column) in zip(corners, map_threads(write, corners, n_jobs, done=written), strict=True):
             sums[self._grid[i]] += by_row
             sums[self._grid[j]] += by_column
         return sums
@@ -82,7 +82,7 @@ class Cholesky:
         n_rows = len(self._grid)
         factorised = counted(n_rows * (n_rows - 1) // 2, "tiles of its factor")
         for j in range(n_rows - 1):
-            map_tasks(partial(self._next_tile, j), range(j + 1, n_rows), n_jobs, done=factorised)
+            map_threads(partial(self._next_tile, j), range(j + 1, n_rows), n_jobs, done=factorised)
 
     def solve(self, rows: NDArray[Any]) -> None:
         """Replace each row by the solution for it as right-hand side, in place.

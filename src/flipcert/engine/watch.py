@@ -30,6 +30,9 @@ class Watcher:
     def keep(self, start: int, n_rows: int, result: Any) -> None:
         """A block of rows is finished."""
 
+    def notice(self, message: str) -> None:
+        """Something happened that the job goes on after, such as the loss of a worker."""
+
     def progress(self, unit: str) -> Watcher:
         """A watcher for a job of blocks that is shown here in its own unit, and not kept."""
         return _Progress(self, unit)
@@ -41,10 +44,13 @@ class _Progress(Watcher):
         self._unit = unit
 
     def begin(self, total: int, unit: str) -> None:
-        self._watcher.begin(total, self._unit)
+        self._watcher.begin(total, f"blocks of {self._unit}" if unit == "blocks" else self._unit)
 
     def advance(self, units: int) -> None:
         self._watcher.advance(units)
+
+    def notice(self, message: str) -> None:
+        self._watcher.notice(message)
 
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)

@@ -31,14 +31,19 @@ def outcome_of(table: NDArray[np.int64]) -> Outcome:
 class Electorate(ABC):
     """Voters over class indices. Every method takes a full block of rows, of which the first ``n_rows`` are meant."""
 
-    # Whether questions are spread over the cores voter by voter, not block by block.
-    spreads_voters = False
-
     def __init__(self, voters: list[Voter], n_classes: int, n_labels: int) -> None:
         self.voters = voters
         self.n_classes = n_classes
         self.n_labels = n_labels
         self.can_turn = np.array([voter.can_turn for voter in voters])
+
+    def spreads_voters(self, question: str) -> bool:
+        """Whether a question is spread over the cores voter by voter, not block by block."""
+        return False
+
+    def without_ballast(self) -> Electorate:
+        """All that is needed to answer questions, which may have to be sent to other machines."""
+        return self
 
     def release(self) -> None:  # noqa: B027  (most have none to give back)
         """Give up memory that was kept from block to block; called when a job ends."""

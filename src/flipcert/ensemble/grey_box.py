@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.classifiers.appraisal import Appraisal, appraise
 from flipcert.engine.blocks import map_tasks
+from flipcert.engine.engines import current_engine
 from flipcert.ensemble._knapsack import plan_rows
 from flipcert.ensemble._outcome import LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
@@ -22,14 +25,15 @@ from flipcert.outcome import Outcome
 class GreyBox(Electorate):
     """Voters with a ``flip_costs`` method. Those of flipcert also tell attacks that they know."""
 
-    # A vote may take seconds to appraise, and test points may be few.
-    spreads_voters = True
-
     def __init__(self, voters: list[Voter], classes: NDArray[Any], n_labels: int, pairwise: bool, n_jobs: int | None):
         super().__init__(voters, classes.size, n_labels)
         self._classes = classes
         self._pairwise = pairwise
         self._n_jobs = n_jobs
+
+    def spreads_voters(self, question: str) -> bool:
+        """A vote may take seconds to appraise, and test points may be few. But attacks cannot be sent back."""
+        return question != "attacks" or current_engine() is None
 
     @property
     def bytes_per_row(self) -> int:
@@ -39,7 +43,7 @@ class GreyBox(Electorate):
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
         rows = X[:n_rows]
-        labels = self._ask(lambda voter: voter.model.predict(self._seen_by(voter, rows)))
+        labels = self._ask(self._vote_of, rows)
         return np.stack([np.searchsorted(self._classes, own) for own in labels], axis=1)
 
     def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
@@ -86,7 +90,7 @@ class GreyBox(Electorate):
 
     def _collect(self, rows: NDArray[Any], exact: bool) -> tuple[Ballots, list[Appraisal]]:
         """Votes and costs of all voters."""
-        appraisals = self._ask(lambda voter: appraise(voter.model, self._seen_by(voter, rows), exact))
+        appraisals = self._ask(partial(self._appraisal_of, exact), rows)
         votes = np.stack([appraisal.prediction for appraisal in appraisals], axis=1)
         lower, upper = (
             np.stack([self._lifted(getattr(own, side), i) for i, own in enumerate(appraisals)], axis=1)
@@ -103,8 +107,17 @@ class GreyBox(Electorate):
         out_of_reach = (costs > self.voters[i].members.size) | (not self.can_turn[i])
         return np.where(out_of_reach, self.n_labels + 1, costs)
 
-    def _ask(self, question: Any) -> list[Any]:
-        return map_tasks(question, self.voters, self._n_jobs)
+    def _ask(self, question: Callable[[tuple[int, NDArray[Any]]], Any], rows: NDArray[Any]) -> list[Any]:
+        """Put a question about some rows to all voters. They are sent once, and asked by their number."""
+        return map_tasks(question, [(i, rows) for i in range(len(self.voters))], self._n_jobs)
+
+    def _vote_of(self, asked: tuple[int, NDArray[Any]]) -> NDArray[Any]:
+        voter, rows = self.voters[asked[0]], asked[1]
+        return voter.model.predict(self._seen_by(voter, rows))
+
+    def _appraisal_of(self, exact: bool, asked: tuple[int, NDArray[Any]]) -> Appraisal:
+        voter, rows = self.voters[asked[0]], asked[1]
+        return appraise(voter.model, self._seen_by(voter, rows), exact)
 
     def _seen_by(self, voter: Voter, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows as the voter's classifier takes them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import encode_labels, in_user_labels
 from flipcert.engine.blocks import join, map_blocks, map_tasks
+from flipcert.engine.engines import functions_stay
+from flipcert.engine.packing import Rows
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
@@ -129,14 +132,15 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._n_labels = targets.size
         self._pairwise = pairwise
 
-        def fit_one(number: int) -> Voter:
+        def part(number: int) -> tuple[int, Rows, Rows, Rows | None, Rows]:
             members = np.flatnonzero(self.partition_ == number)
-            own = inputs[np.ix_(members, members)] if pairwise else inputs[members]
-            own_mask = None if mask is None else mask[members]
-            return fit_voter(self.estimator, number, own, targets[members], self.classes_, members, own_mask)
+            own = Rows(inputs, np.ix_(members, members) if pairwise else members)
+            own_mask = None if mask is None else Rows(mask, members)
+            return number, own, Rows(targets, members), own_mask, Rows(members, ...)
 
         fitted = counted(self.n_partitions, "partitions")
-        voters = map_tasks(fit_one, range(self.n_partitions), self.n_jobs, done=fitted)
+        fit_one = partial(_fit_part, self.estimator, self.classes_)
+        voters = map_tasks(fit_one, map(part, range(self.n_partitions)), self.n_jobs, done=fitted)
         self._electorate: Electorate
         if not is_white_box(self.estimator):
             self._electorate = BlackBox(voters, self.classes_, self._n_labels)
@@ -289,10 +293,22 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Put a question to the electorate about every block of rows."""
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
-        ask = getattr(self._electorate, question)
-        needed = self._electorate.bytes_per_row
-        n_jobs = 1 if self._electorate.spreads_voters else self.n_jobs
+        electorate = self._electorate.without_ballast()
+        n_jobs = 1 if electorate.spreads_voters(question) else self.n_jobs
         try:
-            return map_blocks(lambda block, n_rows: ask(block, n_rows, *arguments), rows, needed, n_jobs, watcher)
+            with functions_stay():
+                ask = partial(_ask, electorate, question, arguments)
+                return map_blocks(ask, rows, electorate.bytes_per_row, n_jobs, watcher)
         finally:
             self._electorate.release()
+
+
+def _fit_part(estimator: Any, classes: NDArray[Any], part: tuple[int, Rows, Rows, Rows | None, Rows]) -> Voter:
+    """Fit a base classifier on one part: its number, inputs, labels, mask of trusted ones, place of each row."""
+    number, X, y, trusted, members = part
+    mask = None if trusted is None else trusted.values
+    return fit_voter(estimator, number, X.values, y.values, classes, members.values, mask)
+
+
+def _ask(electorate: Electorate, question: str, arguments: tuple[Any, ...], block: NDArray[Any], n_rows: int) -> Any:
+    return getattr(electorate, question)(block, n_rows, *arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,14 @@ class WhiteBox(Electorate):
         """One product for all voters, if each is one of the same inputs."""
         products = [None if voter.transforms else voter.model._product for voter in self.voters]
         return None if None in products else Product.join([product for product in products if product is not None])
+
+    def without_ballast(self) -> WhiteBox:
+        """The same without the classifiers, if the product stands for them."""
+        if self._product is None:
+            return self
+        slim = copy(self)
+        slim.voters = [Voter(None, voter.members, voter.can_turn) for voter in self.voters]
+        return slim
 
     def release(self) -> None:
         """Give up the memory of the weights."""

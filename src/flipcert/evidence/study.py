@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 import flipcert
-from flipcert.engine.blocks import map_tasks
+from flipcert.engine.blocks import map_threads
 from flipcert.evidence.networks import FiniteNetwork, require_torch
 from flipcert.evidence.training import HingeLoss, SquaredLoss, Trained, classes_of, train
 from flipcert.kernels import NTK, ConvNTK
@@ -136,7 +136,7 @@ def study(plan: Plan, report: Callable[[Run], None] = lambda run: None, n_jobs: 
         report(run)
         return run
 
-    runs = dict(zip(order, map_tasks(one, order, n_jobs), strict=True))
+    runs = dict(zip(order, map_threads(one, order, n_jobs), strict=True))
     return [runs[i] for i in range(len(tasks))]
 
 

@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 
 from flipcert.classifiers import KernelSVM
 from flipcert.engine.blocks import map_tasks
+from flipcert.engine.engines import functions_stay
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.ensemble.votes import count_votes
 from flipcert.experiments.source import Source
@@ -50,10 +51,14 @@ def accuracies(unit: Mapping[str, Any], factors: Sequence[float], source: Source
     threshold = min(float(KernelSVM("linear").fit(X[rows], y[rows]).C_max_) for rows in parts)
     given = {name: unit[name] for name in ("scale", "partitions", "seed")}
     out = []
-    for factor in factors:
-        votes = map_tasks(partial(_vote, X, y, X_test, factor * threshold), parts, None)
-        accuracy = float(np.mean(_majority(np.array(votes)) == y_test))
-        out.append({**given, "size": int(y.size), "times_threshold": factor, "C_max": threshold, "accuracy": accuracy})
+    with functions_stay():
+        for factor in factors:
+            asked = [(factor * threshold, rows) for rows in parts]
+            votes = map_tasks(partial(_vote, X, y, X_test), asked, None)
+            accuracy = float(np.mean(_majority(np.array(votes)) == y_test))
+            out.append(
+                {**given, "size": int(y.size), "times_threshold": factor, "C_max": threshold, "accuracy": accuracy}
+            )
     return out
 
 
@@ -71,7 +76,10 @@ def _divided(unit: Mapping[str, Any], source: Source) -> tuple[NDArray[Any], NDA
     return X[own], y[own], NTK().features(scaler.transform(source.X_test)), source.y_test
 
 
-def _vote(X: NDArray[Any], y: NDArray[Any], X_test: NDArray[Any], C: float, rows: NDArray[np.int64]) -> NDArray[Any]:
+def _vote(
+    X: NDArray[Any], y: NDArray[Any], X_test: NDArray[Any], asked: tuple[float, NDArray[np.int64]]
+) -> NDArray[Any]:
+    C, rows = asked
     return hinge_predictions(X[rows], y[rows], X_test, C)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.blocks import block_rows, in_job, map_tasks
+from flipcert.engine.blocks import block_rows, in_job, map_threads
 from flipcert.engine.rounding import Factor
 from flipcert.kernels._dual import ERF, GELU, RELU
 from flipcert.kernels.base import Kernel
@@ -52,7 +52,7 @@ class NetworkKernel(Kernel):
             values[:start, start:stop] = part[:, :start].T
 
         # Jobs keep all cores busy by themselves.
-        map_tasks(block, range(0, X.shape[0], rows), 1 if in_job() else None)
+        map_threads(block, range(0, X.shape[0], rows), 1 if in_job() else None)
         return values
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:

@@ -113,22 +113,25 @@ class StoredKernel(Kernel):
             numbers = np.concatenate([self.train_rows, numbers])
         unfinished = f"{os.fspath(self.path)}{UNFINISHED}"
         values = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=(numbers.shape[0], n_train))
-        first = int(numbers[0, 0])
 
-        def store(block: NDArray[Any], n_rows: int) -> None:
-            rows = np.empty((block.shape[0], n_train), dtype)
-            inputs = self._inputs(block)
-            self.kernel.write(inputs, self.X_train, rows)
-            own = _whole(block[:n_rows])
-            same = own < n_train
-            # The kernel of a row with itself is known better than from a product.
-            rows[np.flatnonzero(same), own[same]] = self.kernel.diag(inputs[:n_rows][same])
-            values[own[0] - first : own[0] - first + n_rows] = rows[:n_rows]
+        def store(start: int, rows: NDArray[Any]) -> None:
+            values[start : start + rows.shape[0]] = rows
 
         shown = current_watcher().progress("rows of the kernel")
-        map_blocks(store, numbers, n_train * dtype.itemsize, self.n_jobs, shown)
+        map_blocks(self._rows, numbers, n_train * dtype.itemsize, self.n_jobs, shown, store)
         values.flush()
         os.replace(unfinished, self.path)
+
+    def _rows(self, block: NDArray[Any], n_rows: int) -> NDArray[Any]:
+        """Rows of the kernel, given by number, with all training rows."""
+        rows = np.empty((block.shape[0], self.X_train.shape[0]), self.X_train.dtype)
+        inputs = self._inputs(block)
+        self.kernel.write(inputs, self.X_train, rows)
+        own = _whole(block[:n_rows])
+        same = own < self.X_train.shape[0]
+        # The kernel of a row with itself is known better than from a product.
+        rows[np.flatnonzero(same), own[same]] = self.kernel.diag(inputs[:n_rows][same])
+        return rows[:n_rows]
 
     @property
     def _holds_training_kernel(self) -> bool:

@@ -123,6 +123,9 @@ class _Keeper(Watcher):
     def advance(self, units: int) -> None:
         self._stages.advance(units)
 
+    def notice(self, message: str) -> None:
+        self._stages.notice(message)
+
     def recall(self, start: int, n_rows: int) -> Outcome | None:
         return None if self._folder is None else self._folder.recall(self._name(start, n_rows))
 

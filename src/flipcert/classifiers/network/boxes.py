@@ -14,7 +14,7 @@ from flipcert.classifiers.network.intervals import UNIT, Box, rounding
 from flipcert.classifiers.network.plan import Plan, Step, load_torch
 from flipcert.classifiers.network.search import Kept, raise_floor
 from flipcert.classifiers.network.training import Samples, pieces, train, with_ones
-from flipcert.engine.blocks import map_rows, map_tasks
+from flipcert.engine.blocks import map_rows, map_threads
 from flipcert.exceptions import CertificateError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _sum_of_gradients(clean: Box, flipped: Box, inputs: Box, flips: int, clip: f
             lower[units, columns] -= _largest(below.sub_(lowest), flips)
             upper[units, columns] += _largest(highest.sub_(above), flips)
 
-    map_tasks(sum_piece, pieces(n_units, n_inputs, n_samples), n_jobs)
+    map_threads(sum_piece, pieces(n_units, n_inputs, n_samples), n_jobs)
     sizes = torch.maximum(clean.magnitude, flipped.magnitude).T @ inputs.magnitude
     return Box(lower, upper).widened(sizes * rounding(n_samples) + 1e-290)
 

@@ -1,0 +1,85 @@
+"""A Dask cluster for the commands: one that is there, or worker processes of our own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import joblib
+
+from flipcert.cli.console import notes
+from flipcert.cli.options import ClusterOptions
+
+# Seconds to wait for a scheduler, and for its first worker.
+_SCHEDULER_WAIT, _WORKER_WAIT = 4, 10
+# Our own cluster is for this machine only.
+_LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def on_cluster(options: ClusterOptions) -> Iterator[None]:
+    """Let all jobs in the block go to the cluster that was asked for, if any."""
+    tls = {"--tls-ca": options.tls_ca, "--tls-cert": options.tls_cert, "--tls-key": options.tls_key}
+    given = [name for name, path in tls.items() if path is not None]
+    if options.dask is not None and options.workers is not None:
+        raise ValueError("--dask names a cluster and --workers asks for another one; leave one of them out.")
+    if given and (options.dask is None or len(given) < len(tls)):
+        raise ValueError(f"{given[0]} needs --dask and all of {', '.join(tls)}; see docs/scale.md.")
+    if options.dask is None and options.workers is None:
+        yield
+        return
+    try:
+        import distributed
+    except ImportError:
+        name = "--workers" if options.dask is None else "--dask"
+        raise ImportError(f'{name} needs Dask. Install with: pip install "flipcert[dask]".') from None
+    with ExitStack() as stack:
+        # What Dask has to say about lost workers is said by us, in one line.
+        for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.core"):
+            stack.callback(logging.getLogger(name).setLevel, logging.getLogger(name).level)
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        if options.dask is None:
+            client = _own(distributed, options.workers, stack)
+        else:
+            security = None
+            if given:
+                security = distributed.Security(
+                    tls_ca_file=str(options.tls_ca),
+                    tls_client_cert=str(options.tls_cert),
+                    tls_client_key=str(options.tls_key),
+                    require_encryption=True,
+                )
+            client = _remote(distributed, options.dask, security, stack)
+        notes.print(f"Dask dashboard: {client.dashboard_link}", soft_wrap=True)
+        stack.enter_context(joblib.parallel_config(backend="dask", client=client))
+        yield
+
+
+def _own(distributed: Any, n_workers: int | None, stack: ExitStack) -> Any:
+    cluster = distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0", memory_limit=0
+    )
+    stack.enter_context(cluster)
+    return stack.enter_context(distributed.Client(cluster))
+
+
+def _remote(distributed: Any, address: str, security: Any, stack: ExitStack) -> Any:
+    try:
+        client = stack.enter_context(distributed.Client(address, timeout=_SCHEDULER_WAIT, security=security))
+    except (OSError, TimeoutError):
+        raise ValueError(
+            f"--dask {address}: no Dask scheduler answers there; start one with `dask scheduler`, or check the address."
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"--dask {address} is not the address of a scheduler, such as tcp://HOST:8786: {error}"
+        ) from None
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_WAIT)
+    except TimeoutError:
+        raise ValueError(
+            f"--dask {address}: the scheduler has no workers; start some with `dask worker {address}`."
+        ) from None
+    return client

@@ -1,0 +1,111 @@
+"""What happens in another process: a packed function is unpacked once, and called on one item after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context, get_config
+
+from flipcert.engine.packing import Rows, digest, pack, unpack
+
+# Functions that are kept where nobody tells for how long.
+_FEW = 2
+
+_here = threading.local()
+_lock = threading.Lock()
+_jobs: OrderedDict[str, _Job] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A function on its way: its bytes, what they are known by, and how many calls at a time a process has room for."""
+
+    content: NDArray[np.uint8]
+    name: str
+    at_once: int
+
+    @classmethod
+    def of(cls, function: Callable[[Any], Any], at_once: int) -> Parcel:
+        """Pack a function together with all that decides its results beside its arguments."""
+        content = pack((function, get_config()["working_memory"], _sources()))
+        return cls(content, digest(content), at_once)
+
+
+@dataclass(frozen=True)
+class _Job:
+    function: Callable[[Any], Any]
+    working_memory: float
+    places: threading.Semaphore
+
+
+def on_worker() -> bool:
+    """Whether this is a call on behalf of another process, which keeps the other cores busy by itself."""
+    return getattr(_here, "busy", False)
+
+
+def run(content: NDArray[np.uint8], name: str, at_once: int, item: NDArray[np.uint8], held: bool) -> NDArray[np.uint8]:
+    """Call a packed function on a packed item. ``held``: the function is needed as long as its bytes are there."""
+    # Loaded here, because blocks need this file.
+    from flipcert.engine.blocks import one_blas_thread
+
+    job = _job(content, name, at_once, held)
+    with job.places, _busy(), one_blas_thread, config_context(working_memory=job.working_memory):
+        argument = unpack(item)
+        return pack(job.function(argument), known_to_both(argument))
+
+
+def known_to_both(item: Any) -> list[Rows]:
+    """Rows of an item, which need not come back with its result."""
+    return [part for part in item if isinstance(part, Rows)] if isinstance(item, tuple) else []
+
+
+def _job(content: NDArray[np.uint8], name: str, at_once: int, held: bool) -> _Job:
+    with _lock:
+        if name in _jobs:
+            _jobs.move_to_end(name)
+            return _jobs[name]
+        function, working_memory, sources = unpack(content)
+        if sources != _sources():
+            raise ValueError(
+                f"the worker on {socket.gethostname()} runs another version of flipcert than the client; install the "
+                "same one on all workers."
+            )
+        job = _jobs[name] = _Job(function, working_memory, threading.Semaphore(at_once))
+        if held:
+            weakref.finalize(content, _jobs.pop, name, None)
+        else:
+            while len(_jobs) > _FEW:
+                _jobs.popitem(last=False)
+        return job
+
+
+@contextmanager
+def _busy() -> Iterator[None]:
+    before = on_worker()
+    _here.busy = True
+    try:
+        yield
+    finally:
+        _here.busy = before
+
+
+@cache
+def _sources() -> str:
+    """What this package is known by: results of another version are not mixed with ours."""
+    package = Path(__file__).resolve().parent.parent
+    found = hashlib.blake2b(digest_size=20)
+    for file in sorted(package.rglob("*.py")):
+        found.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
