@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from benchmarks import figures, page
+from benchmarks import figures, page, scale_page
 from benchmarks.bystanders import Bystanders
 from benchmarks.records import Record, save
 from benchmarks.rows import (
     against_published,
     aggregation,
     certified_accuracy,
+    cluster,
     ensembles,
     growth,
     imagenet,
@@ -25,6 +26,7 @@ from benchmarks.rows import (
     networks,
     peers,
     ridge,
+    scale,
     stand_alone,
     startup,
     tightness,
@@ -49,6 +51,8 @@ GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "accuracy": certified_accuracy.rows,
     "peers": peers.rows,
     "kernels": kernels.rows,
+    "cluster": cluster.rows,
+    "scale": scale.rows,
     "memory": memory.rows,
     "startup": startup.rows,
     "tightness": tightness.rows,
@@ -72,7 +76,7 @@ def main() -> None:
             console.print(f"[bold]{page.measured(record)}[/bold]  {record.job}", soft_wrap=True)
         console.print(f"[dim]{group}: {time.perf_counter() - start:.0f} s[/dim]")
     figures.draw()
-    console.print(f"Page: {page.write()}")
+    console.print(f"Pages: {page.write()}, {scale_page.write()}")
 
 
 def _parse() -> argparse.Namespace:

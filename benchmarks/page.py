@@ -12,7 +12,7 @@ from benchmarks.records import Record, load
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 SPEED = (
     "svm", "ensembles", "standardised", "fit", "published", "aggregation", "upper", "ridge", "relu", "mnist",
-    "imagenet", "kernels", "network", "startup",
+    "imagenet", "kernels", "network", "cluster", "startup",
 )  # fmt: skip
 
 # Above this share for other processes, a ratio says more about the neighbours than about the code.
@@ -140,7 +140,7 @@ def _peers(records: Sequence[Record], machines: Sequence[str]) -> str:
             _table(*peers_page.accuracies(peers)),
             "`MilpSVM` on n samples (breast cancer, two classes, linear kernel), C times the largest row sum of the "
             f"kernel across: share of points with an exact radius within {limits} s each, and the mean of "
-            f"`radius_upper - radius` where it is not zero. Up to 1 no program is needed.{_warnings(programs)}\n",
+            f"`radius_upper - radius` where it is not zero. Up to 1 no program is needed.{warnings(programs)}\n",
             _table(*peers_page.solved(programs)),
         ]
     )
@@ -167,7 +167,7 @@ def _tightness(records: Sequence[Record]) -> str:
         f"Share of {' or '.join(f'{count:,}' for count in points)} test points with `radius == radius_upper` (targets: "
         "at least 0.99, and 1 with `exact=True`), mean of `radius_upper - radius`, and the time of `certify` over the "
         f"product. Linear NTK; every row checked on some points: {_join({r.checked for r in records})}."
-        f"{_warnings(records)}\n"
+        f"{warnings(records)}\n"
     )
     return text + "\n" + _table(heads, lines)
 
@@ -207,13 +207,13 @@ def _growth(records: Sequence[Record]) -> str:
         "Exponents are slopes of log processor time against log size. m is the number of weights that can matter for a "
         "test point; they are picked by a histogram, without sorting the row. NumPy's cost of a call hides the square "
         "of the published program for small N, so the table has the exponent of the compiled one."
-        f"{_warnings(records)}\n"
+        f"{warnings(records)}\n"
     )
     heads = ("step", "paper", "flipcert", "exponent, as published", "exponent, flipcert")
     return "\n".join([plot, text, _table(heads, lines)]) if records else ""
 
 
-def _warnings(records: Sequence[Record]) -> str:
+def warnings(records: Sequence[Record]) -> str:
     """What keeps the figures of a section from being final."""
     busy = max((record.others for record in records), default=0.0)
     text = " **Quick run, small sizes.**" if any(record.quick for record in records) else ""

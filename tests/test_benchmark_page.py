@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import flipcert
-from benchmarks import checks, page, timing
+from benchmarks import checks, page, scale_page, timing
+from benchmarks.cost_model import Cluster, Job, constants_of, fitted, predict, product_terms
 from benchmarks.records import Record, load, save
 from benchmarks.timing import Spread
 
@@ -153,3 +154,38 @@ def test_a_wrong_radius_of_an_ensemble_is_noticed(blobs, change):
     certificates.radius_upper[3] += change
     with pytest.raises(checks.Mismatch, match="point 3"):
         checks.check_bounds(certificates, model, features, 15)
+
+
+def test_the_model_of_cost_finds_the_constants_that_made_its_data():
+    terms = {
+        "product": [product_terms(n, d, b) for n in (100, 5_000) for d in (10, 100) for b in (1, 50)],
+        "selection": [(n, K) for n in (100, 5_000) for K in (2, 100)],
+        "aggregation": [(n, N * 10) for n in (100, 5_000) for N in (3, 50)],
+        "transfer": [(size * count, count) for size in (0, 1_000) for count in (5, 50)],
+    }
+    true = {
+        "product": (1e-10, 3e-10),
+        "selection": (5e-10, 1e-6),
+        "aggregation": (1e-9, 2e-8),
+        "transfer": (1e-9, 1e-3),
+    }
+    measured = {step: {"terms": terms[step], "seconds": np.array(terms[step]) @ true[step]} for step in terms}
+    constants, errors = constants_of(measured)
+    assert np.allclose(list(vars(constants).values()), np.concatenate(list(true.values())))
+    assert max(errors.values()) < 1e-6
+    # Nothing is made faster by more work.
+    assert fitted([[1, 1], [2, 1]], [1.0, 0.9])[0].min() >= 0
+
+    one = predict(Job(5_000, 100, 10, 1_000, 1, 50), Cluster(1, storage=np.inf), constants)
+    operations, read = product_terms(5_000, 100, 50)
+    assert one["product"] == pytest.approx(20 * (1e-10 * operations + 3e-10 * read))
+    assert one["selection"] == pytest.approx(1_000 * (5e-10 * 5_000 + 1e-6 * 10))
+    many = predict(Job(5_000, 100, 10, 1_000, 1, 50), Cluster(16), constants)
+    # 20 blocks on 16 cores take two rounds; both machines load the training set.
+    assert many["product"] == pytest.approx(one["product"] / 10)
+    assert many["transfer"] == pytest.approx(one["transfer"] + 2 * 4 * 5_000 * 100 / 10e9)
+
+
+def test_the_page_on_scale_is_that_of_the_records():
+    text = scale_page.PAGE.read_text()
+    assert text == scale_page.render(text, load())

@@ -1,0 +1,81 @@
+"""The same job on two worker processes of a Dask cluster and on two threads: what the way there and back costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import joblib
+import numpy as np
+
+import flipcert
+from benchmarks.data import cifar10
+from benchmarks.records import Record
+from benchmarks.settings import Settings
+from benchmarks.timing import Spread, compare
+from flipcert.certificates import Certificates
+
+_WORKERS = 2
+_LIMIT = 1.25
+
+
+def rows(settings: Settings) -> Iterator[Record]:
+    """One model and an ensemble; certificates are compared bit by bit."""
+    features = cifar10(settings.n_train, settings.size(4_000, 1_024))
+    models: dict[str, tuple[str, Any]] = {
+        "svm": ("one SVM", flipcert.KernelSVM()),
+        "50": ("ensemble of 50 SVM", flipcert.PartitionEnsemble(flipcert.KernelSVM(), 50)),
+    }
+    measured: dict[str, Spread] = {}
+    with two_workers() as client:
+        for name, (_, model) in models.items():
+            model.fit(features.train, features.labels)
+            threads, cluster = _works(model, features.test, client)
+            _check_bits(cluster(), threads())
+            measured[name] = compare(cluster, threads, settings.pairs)
+    # The workers have ended by now, and count as ours.
+    for name, (job, _) in models.items():
+        yield Record(
+            name=f"cluster-{name}",
+            group="cluster",
+            job=f"{job}, {features.shape}, T = {features.test.shape[0]:,}: two worker processes over two threads",
+            measured=measured[name],
+            unit="×",
+            target=_LIMIT,
+            method="certify on a local Dask cluster, training data sent each time, over certify on threads, in turns",
+            data=features.name,
+            checked=f"all {features.test.shape[0]:,} certificates equal bit for bit",
+            quick=settings.quick,
+        )
+
+
+@contextmanager
+def two_workers() -> Iterator[Any]:
+    """A cluster of two processes with one thread each, on this machine only."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=_WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def _works(model: Any, X: Any, client: Any) -> tuple[Callable[[], Certificates], Callable[[], Certificates]]:
+    def threads() -> Certificates:
+        return model.certify(X)
+
+    def cluster() -> Certificates:
+        with joblib.parallel_config(backend="dask", client=client):
+            return model.certify(X)
+
+    return threads, cluster
+
+
+def _check_bits(found: Certificates, expected: Certificates) -> None:
+    for name, values in vars(expected).items():
+        if not np.array_equal(getattr(found, name), values):
+            raise AssertionError(f"{name} on the cluster differs from that on threads")

@@ -1,0 +1,35 @@
+"""A Dask cluster on this machine, for the tests: real processes that talk over TCP."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import distributed
+
+LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def two_workers() -> Iterator[distributed.Client]:
+    """Two worker processes of one thread; the system chooses all ports."""
+    # Workers that are killed on purpose are no news.
+    for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.core"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host=LOOPBACK, dashboard_address=None, memory_limit=0
+    )
+    try:
+        with distributed.Client(cluster) as client:
+            yield client
+    finally:
+        cluster.close()
+
+
+def kill_a_worker(client: distributed.Client, number: int = 0) -> None:
+    """Kill one of the workers, which has no chance to tidy up; its nanny starts another one."""
+    processes = client.run(os.getpid)
+    os.kill(processes[sorted(processes)[number % len(processes)]], signal.SIGKILL)
