@@ -19,7 +19,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def on_cluster(options: ClusterOptions) -> Iterator[None]:
+def on_cluster(options: ClusterOptions, n_threads: int | None) -> Iterator[None]:
     """Let all jobs in the block go to the cluster that was asked for, if any."""
     tls = {"--tls-ca": options.tls_ca, "--tls-cert": options.tls_cert, "--tls-key": options.tls_key}
     given = [name for name, path in tls.items() if path is not None]
@@ -30,16 +30,20 @@ def on_cluster(options: ClusterOptions) -> Iterator[None]:
     if options.dask is None and options.workers is None:
         yield
         return
+    name = "--workers" if options.dask is None else "--dask"
+    if n_threads is not None:
+        raise ValueError(
+            f"--jobs is for threads of this process and {name} for other processes; leave one of them out."
+        )
     try:
         import distributed
     except ImportError:
-        name = "--workers" if options.dask is None else "--dask"
         raise ImportError(f'{name} needs Dask. Install with: pip install "flipcert[dask]".') from None
     with ExitStack() as stack:
         # What Dask has to say about lost workers is said by us, in one line.
-        for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.core"):
-            stack.callback(logging.getLogger(name).setLevel, logging.getLogger(name).level)
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        for logger in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.core"):
+            stack.callback(logging.getLogger(logger).setLevel, logging.getLogger(logger).level)
+            logging.getLogger(logger).setLevel(logging.CRITICAL)
         if options.dask is None:
             client = _own(distributed, options.workers, stack)
         else:

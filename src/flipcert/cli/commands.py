@@ -101,7 +101,7 @@ def attack_command(
         Display(proof.quiet) as display,
         _memory(proof),
         stopping_at_once("Nothing was written."),
-        on_cluster(cluster),
+        on_cluster(cluster, proof.jobs),
     ):
         display.stage("reading")
         _tell_of_compiling(proof)
@@ -143,7 +143,7 @@ def _run(
         last_words = "Nothing was kept; with --out, a run can go on."
     else:
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
-    with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster):
+    with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
         _tell_of_compiling(proof)
         tables = _read(train, test, data)

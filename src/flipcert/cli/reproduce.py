@@ -58,7 +58,7 @@ def reproduce_command(
         Display(quiet) as display,
         sklearn.config_context(working_memory=memory),
         stopping_at_once(last_words),
-        on_cluster(cluster),
+        on_cluster(cluster, jobs),
     ):
         # Every file is looked at before the first long job.
         sizes = {name: read(name).y_train.size for figure in figures for name in figure.data}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.classifiers.appraisal import Appraisal, appraise
-from flipcert.engine.blocks import map_tasks
+from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.engines import current_engine
 from flipcert.ensemble._knapsack import plan_rows
 from flipcert.ensemble._outcome import LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
@@ -32,7 +32,7 @@ class GreyBox(Electorate):
         self._n_jobs = n_jobs
 
     def spreads_voters(self, question: str) -> bool:
-        """A vote may take seconds to appraise, and test points may be few. But attacks cannot be sent back."""
+        """A vote may take seconds to appraise, and test points may be few; but attacks stay where they were found."""
         return question != "attacks" or current_engine() is None
 
     @property
@@ -67,7 +67,7 @@ class GreyBox(Electorate):
 
     def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
         """The flips behind the upper radius of each row."""
-        ballots, appraisals = self._collect(X[:n_rows], exact)
+        ballots, appraisals = self._collect(X[:n_rows], exact, map_threads)
         witnesses: list[Witness | None] = [None] * n_rows
         rows, _, plans, _ = self._plans(ballots)
         for t, plan in zip(rows.tolist(), plans, strict=True):
@@ -88,9 +88,11 @@ class GreyBox(Electorate):
         plan_rows(ballots.votes, ballots.upper, winner, overtaker, rows, plans, after)
         return rows, cost[rows], plans, after
 
-    def _collect(self, rows: NDArray[Any], exact: bool) -> tuple[Ballots, list[Appraisal]]:
+    def _collect(
+        self, rows: NDArray[Any], exact: bool, spread: Callable[..., list[Any]] = map_tasks
+    ) -> tuple[Ballots, list[Appraisal]]:
         """Votes and costs of all voters."""
-        appraisals = self._ask(partial(self._appraisal_of, exact), rows)
+        appraisals = self._ask(partial(self._appraisal_of, exact), rows, spread)
         votes = np.stack([appraisal.prediction for appraisal in appraisals], axis=1)
         lower, upper = (
             np.stack([self._lifted(getattr(own, side), i) for i, own in enumerate(appraisals)], axis=1)
@@ -107,9 +109,14 @@ class GreyBox(Electorate):
         out_of_reach = (costs > self.voters[i].members.size) | (not self.can_turn[i])
         return np.where(out_of_reach, self.n_labels + 1, costs)
 
-    def _ask(self, question: Callable[[tuple[int, NDArray[Any]]], Any], rows: NDArray[Any]) -> list[Any]:
+    def _ask(
+        self,
+        question: Callable[[tuple[int, NDArray[Any]]], Any],
+        rows: NDArray[Any],
+        spread: Callable[..., list[Any]] = map_tasks,
+    ) -> list[Any]:
         """Put a question about some rows to all voters. They are sent once, and asked by their number."""
-        return map_tasks(question, [(i, rows) for i in range(len(self.voters))], self._n_jobs)
+        return spread(question, [(i, rows) for i in range(len(self.voters))], self._n_jobs)
 
     def _vote_of(self, asked: tuple[int, NDArray[Any]]) -> NDArray[Any]:
         voter, rows = self.voters[asked[0]], asked[1]
