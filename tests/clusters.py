@@ -20,7 +20,7 @@ def two_workers() -> Iterator[distributed.Client]:
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.core"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host=LOOPBACK, dashboard_address=None, memory_limit=0
+        n_workers=2, threads_per_worker=1, host=LOOPBACK, dashboard_address=f"{LOOPBACK}:0", memory_limit=0
     )
     try:
         with distributed.Client(cluster) as client:

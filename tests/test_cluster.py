@@ -262,6 +262,7 @@ def test_what_is_wrong_with_a_cluster(files):
         (("--dask", "nowhere"), "Error: --dask nowhere is not the address of a scheduler"),
         (("--dask", nobody, "--workers", 2), "Error: --dask names a cluster and --workers asks for another one"),
         (("--workers", 2, "--jobs", 1), "Error: --jobs is for threads of this process and --workers for other"),
+        (("--dask", "tls://127.0.0.1:1"), "Error: --dask tls://127.0.0.1:1 needs --tls-ca, --tls-cert and --tls-key"),
         (("--tls-ca", "ca.pem"), "Error: --tls-ca needs --dask and all of --tls-ca, --tls-cert, --tls-key"),
     ):
         result = run_cli("certify", "train.npz", "test.npz", *options)

@@ -57,7 +57,7 @@ def two_workers() -> Iterator[Any]:
 
     with (
         LocalCluster(
-            n_workers=_WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit=0
+            n_workers=_WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -47,15 +48,7 @@ def on_cluster(options: ClusterOptions, n_threads: int | None) -> Iterator[None]
         if options.dask is None:
             client = _own(distributed, options.workers, stack)
         else:
-            security = None
-            if given:
-                security = distributed.Security(
-                    tls_ca_file=str(options.tls_ca),
-                    tls_client_cert=str(options.tls_cert),
-                    tls_client_key=str(options.tls_key),
-                    require_encryption=True,
-                )
-            client = _remote(distributed, options.dask, security, stack)
+            client = _remote(distributed, options.dask, _security(distributed, tls) if given else None, stack)
         notes.print(f"Dask dashboard: {client.dashboard_link}", soft_wrap=True)
         stack.enter_context(joblib.parallel_config(backend="dask", client=client))
         yield
@@ -69,17 +62,31 @@ def _own(distributed: Any, n_workers: int | None, stack: ExitStack) -> Any:
     return stack.enter_context(distributed.Client(cluster))
 
 
+def _security(distributed: Any, files: dict[str, Path | None]) -> Any:
+    for name, path in files.items():
+        if path is None or not path.is_file():
+            raise ValueError(f"{name} {path} is not a file.")
+    ca, cert, key = map(str, files.values())
+    return distributed.Security(tls_ca_file=ca, tls_client_cert=cert, tls_client_key=key, require_encryption=True)
+
+
 def _remote(distributed: Any, address: str, security: Any, stack: ExitStack) -> Any:
+    if address.startswith("tls://") and security is None and distributed.Security().tls_ca_file is None:
+        raise ValueError(f"--dask {address} needs --tls-ca, --tls-cert and --tls-key, or the configuration of Dask.")
     try:
-        client = stack.enter_context(distributed.Client(address, timeout=_SCHEDULER_WAIT, security=security))
-    except (OSError, TimeoutError):
+        # Once it has answered, a scheduler may take its time.
+        distributed.Client(address, timeout=_SCHEDULER_WAIT, security=security, set_as_default=False).close()
+    except OSError:
+        certificates = "" if security is None else ", or who signed which certificate"
         raise ValueError(
-            f"--dask {address}: no Dask scheduler answers there; start one with `dask scheduler`, or check the address."
+            f"--dask {address}: no Dask scheduler answers there; start one with `dask scheduler`, or check the "
+            f"address{certificates}."
         ) from None
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise ValueError(
-            f"--dask {address} is not the address of a scheduler, such as tcp://HOST:8786: {error}"
+            f"--dask {address} is not the address of a scheduler, as tcp://HOST:8786 is: {error}"
         ) from None
+    client = stack.enter_context(distributed.Client(address, security=security))
     try:
         client.wait_for_workers(1, timeout=_WORKER_WAIT)
     except TimeoutError:

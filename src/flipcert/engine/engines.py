@@ -159,9 +159,11 @@ class _DaskJob:
         """The result, or None if it was lost with a worker; an error of the task itself is raised."""
         from distributed import CancelledError, KilledWorker
 
+        if future.status == "error" and not isinstance(error := future.exception(), KilledWorker):
+            raise error
         try:
             return future.result()
-        except (CancelledError, KilledWorker):
+        except (CancelledError, KilledWorker, OSError):
             self._check_connection()
             return None
 
@@ -171,7 +173,10 @@ class _DaskJob:
             return
         self._looked = time.monotonic()
         self._check_connection()
-        now = self._client.nthreads()
+        try:
+            now = self._client.nthreads()
+        except OSError:
+            return  # the scheduler has other things to do
         for address in self._workers.keys() - now.keys():
             self._watcher.notice(f"Lost the worker at {address}; what it had is computed again ({len(now)} left).")
         self._workers = now
