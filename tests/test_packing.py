@@ -111,7 +111,7 @@ def test_compiled_functions_go_by_name():
 
 
 def test_a_function_is_unpacked_once_and_given_up_with_its_bytes():
-    parcel = Parcel.of(partial(np.add, np.arange(3)), at_once=1)
+    parcel = Parcel.of(partial(np.add, np.arange(3)), at_once=1, by_content=True)
     arguments = (parcel.name, parcel.at_once, pack(10))
     assert unpack(run(parcel.content, *arguments, held=True)).tolist() == [10, 11, 12]
     job = worker._jobs[parcel.name]
@@ -121,13 +121,13 @@ def test_a_function_is_unpacked_once_and_given_up_with_its_bytes():
     del parcel, arguments
     assert name not in worker._jobs
     for number in range(5):
-        parcel = Parcel.of(partial(np.add, number), at_once=1)
+        parcel = Parcel.of(partial(np.add, number), at_once=1, by_content=True)
         run(parcel.content, parcel.name, 1, pack(10), held=False)
     assert len(worker._jobs) == 2
 
 
 def test_another_version_is_refused(monkeypatch):
-    parcel = Parcel.of(partial(np.add, 1), at_once=1)
+    parcel = Parcel.of(partial(np.add, 1), at_once=1, by_content=True)
     monkeypatch.setattr(worker, "_sources", lambda: "other")
     with pytest.raises(ValueError, match="another version of flipcert"):
         run(parcel.content, parcel.name, 1, pack(1), held=True)

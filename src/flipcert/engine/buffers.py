@@ -17,7 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 # Bytes that are kept for the next job.
 KEPT = 2**28
 
-_lock = threading.Lock()
+# Memory is given back whenever a job is forgotten, maybe while this thread is at it.
+_lock = threading.RLock()
 _kept: list[NDArray[np.uint8]] = []
 
 
@@ -50,6 +51,10 @@ class Buffers:
                 if memory.size <= free:
                     _kept.append(memory)
                     free -= memory.size
+
+    def __del__(self) -> None:
+        # In another process nobody says that the job has ended.
+        self.close()
 
     def __reduce__(self) -> tuple[type[Buffers], tuple[()]]:
         """A copy in another process starts with what is kept there."""

@@ -17,7 +17,8 @@ from typing import Any
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
-from flipcert.engine.packing import pack, unpack
+from flipcert.engine.packing import Packed, pack, unpack
+from flipcert.engine.shared import Unreachable, can_be_shared
 from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.engine.worker import Parcel, known_to_both, on_worker, run
 
@@ -30,7 +31,7 @@ _PATIENCE = 10
 # Seconds between two looks at who is still there.
 _PAUSE = 1.0
 
-_held: ContextVar[dict[str, Any] | None] = ContextVar("held", default=None)
+_held: ContextVar[dict[str, tuple[Any, Packed]] | None] = ContextVar("held", default=None)
 
 
 def current_engine() -> Any | None:
@@ -58,7 +59,7 @@ def run_on(
     engine: Any, function: Callable[[Any], Any], tasks: list[Any], workers: int, at_once: int
 ) -> Generator[tuple[int, Any], None, None]:
     """Call the function on every task; yield places and results as they come."""
-    parcel = Parcel.of(function, at_once)
+    parcel = Parcel.of(function, at_once, by_content=_held.get() is not None)
     client = _dask_client(engine)
     if client is not None:
         finished = _DaskJob(client, parcel, tasks, current_watcher()).results()
@@ -104,7 +105,8 @@ class _DaskJob:
         self._ended: SimpleQueue[Any] = SimpleQueue()
         self._workers: dict[str, int] = {}
         self._looked = -_PAUSE
-        self._sent = {} if (held := _held.get()) is None else held
+        self._can_share = can_be_shared()
+        self._sent: dict[str, tuple[Any, Packed]] = {} if (held := _held.get()) is None else held
 
     def results(self) -> Iterator[tuple[int, Any]]:
         losses = [0] * len(self._tasks)
@@ -140,16 +142,20 @@ class _DaskJob:
 
     def _function(self) -> Any:
         """The packed function on the workers, sent again if it was lost with one of them."""
-        future = self._sent.get(self._parcel.name)
+        future, content = self._sent.get(self._parcel.name, (None, self._parcel.content))
         if future is None or future.status != "finished":
-            future = self._sent[self._parcel.name] = self._send(self._parcel.content, broadcast=True)
+            if self._can_share and self._nearby and content.nbytes > _SMALL:
+                content = content.sharing()
+            future = self._send(content, broadcast=True)
+            # Shared memory is there as long as its content is.
+            self._sent[self._parcel.name] = (future, content)
         return future
 
     def _send(self, value: Any, broadcast: bool = False) -> Any:
         """Give data to the workers, some of which may die meanwhile."""
         for attempt in range(_PATIENCE):
             try:
-                return self._client.scatter(value, hash=False, broadcast=broadcast)
+                return self._client.scatter(value, hash=False, broadcast=broadcast, direct=self._nearby)
             except (OSError, KeyError):
                 self._check_connection()
                 time.sleep(_PAUSE * attempt)
@@ -159,11 +165,17 @@ class _DaskJob:
         """The result, or None if it was lost with a worker; an error of the task itself is raised."""
         from distributed import CancelledError, KilledWorker
 
-        if future.status == "error" and not isinstance(error := future.exception(), KilledWorker):
-            raise error
+        if future.status == "error":
+            error = future.exception()
+            if isinstance(error, Unreachable):
+                self._can_share = False
+                self._sent.pop(self._parcel.name, None)
+            elif not isinstance(error, KilledWorker):
+                raise error
+            return None
         try:
             return future.result()
-        except (CancelledError, KilledWorker, OSError):
+        except (CancelledError, OSError):
             self._check_connection()
             return None
 
@@ -180,6 +192,11 @@ class _DaskJob:
         for address in self._workers.keys() - now.keys():
             self._watcher.notice(f"Lost the worker at {address}; what it had is computed again ({len(now)} left).")
         self._workers = now
+
+    @property
+    def _nearby(self) -> bool | None:
+        """Whether workers can be sent data without a detour; what Dask does by default, if that is not known."""
+        return all("://127.0.0.1:" in address for address in self._workers) or None
 
     def _check_connection(self) -> None:
         if self._client.status not in ("running", "connecting"):

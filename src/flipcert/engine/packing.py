@@ -1,4 +1,4 @@
-"""Objects on their way to another process: one array of bytes, without what need not travel.
+"""Objects on their way to another process, without what need not travel.
 
 Large arrays are laid beside the pickle, not into it. An array that is memory-mapped read-only goes by the name of its
 file, and is opened where it arrives. Compiled functions go by name too, so that every process uses its own cache.
@@ -22,8 +22,8 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
 
-# Where arrays begin: nothing that computes with them can prefer another place.
-_ALIGNMENT = 64
+from flipcert.engine.shared import ALIGNMENT, SharedArrays
+
 # A file is known again by some of its bytes: so many at a time, at more places in larger ones.
 _SAMPLE, _SAMPLE_EVERY, _FEWEST_SAMPLES, _MOST_SAMPLES = 4096, 2**24, 4, 64
 
@@ -61,8 +61,44 @@ class Rows:
         return Rows, (self.values, ...)
 
 
-def pack(value: Any, known: Sequence[Rows] = ()) -> NDArray[np.uint8]:
-    """The value as bytes, without rows that the receiver knows.
+class Packed:
+    """A pickle and the arrays that lie beside it, as bytes; those that nobody may write to are told apart."""
+
+    def __init__(
+        self, stream: bytes, arrays: list[NDArray[np.uint8]], readonly: list[bool], shared: SharedArrays | None = None
+    ) -> None:
+        self.stream = stream
+        self.readonly = readonly
+        self._arrays = arrays
+        self._shared = shared
+
+    @property
+    def arrays(self) -> list[NDArray[np.uint8]]:
+        """The arrays, opened if they are shared."""
+        return self._arrays if self._shared is None else self._shared.open()
+
+    @property
+    def nbytes(self) -> int:
+        """How much there is to send."""
+        return len(self.stream) + sum(array.nbytes for array in self._arrays)
+
+    def sharing(self) -> Packed:
+        """The same for processes of this machine, which need not be sent the arrays."""
+        return Packed(self.stream, [], self.readonly, SharedArrays(self._arrays))
+
+    def __sizeof__(self) -> int:
+        return self.nbytes
+
+    def digest(self) -> str:
+        """What the content is known by."""
+        found = hashlib.blake2b(self.stream, digest_size=20)
+        for array in self._arrays:
+            found.update(array.data)
+        return found.hexdigest()
+
+
+def pack(value: Any, known: Sequence[Rows] = ()) -> Packed:
+    """The value ready to be sent, without rows that the receiver knows.
 
     >>> unpack(pack({"a": np.arange(3)}))
     {'a': array([0, 1, 2])}
@@ -70,37 +106,26 @@ def pack(value: Any, known: Sequence[Rows] = ()) -> NDArray[np.uint8]:
     stream = io.BytesIO()
     buffers: list[pickle.PickleBuffer] = []
     _Packer(stream, buffers, known).dump(value)
-    parts = [(memoryview(stream.getbuffer()), True), *((raw := b.raw(), raw.readonly) for b in buffers)]
-    table = np.zeros((len(parts) + 1, 3), np.int64)
-    table[0, 0] = len(parts)
-    end = table.nbytes
-    for row, (part, readonly) in zip(table[1:], parts, strict=True):
-        begin = -(-end // _ALIGNMENT) * _ALIGNMENT
-        end = begin + part.nbytes
-        row[:] = begin, end, readonly
-    packed = np.empty(end, np.uint8)
-    packed[: table.nbytes] = table.view(np.uint8).ravel()
-    for (begin, end, _), (part, _) in zip(table[1:].tolist(), parts, strict=True):
-        packed[begin:end] = np.frombuffer(part, np.uint8)
-    return packed
+    raw = [buffer.raw() for buffer in buffers]
+    return Packed(stream.getvalue(), [np.frombuffer(part, np.uint8) for part in raw], [part.readonly for part in raw])
 
 
-def unpack(packed: NDArray[np.uint8], known: Sequence[Rows] = ()) -> Any:
-    """The value again; its arrays share one copy of the bytes."""
-    room = np.empty(packed.size + _ALIGNMENT, np.uint8)
-    shift = -room.ctypes.data % _ALIGNMENT
-    own = room[shift : shift + packed.size]
-    own[:] = packed
-    count = int(own[:8].view(np.int64)[0])
-    table = own[: 24 * (count + 1)].view(np.int64).reshape(-1, 3)[1:].tolist()
-    parts = [own[begin:end].data for begin, end, _ in table]
-    buffers = [part.toreadonly() if row[2] else part for part, row in zip(parts[1:], table[1:], strict=True)]
-    return _Unpacker(io.BytesIO(parts[0]), known, buffers).load()
+def unpack(packed: Packed, known: Sequence[Rows] = ()) -> Any:
+    """The value again."""
+    pairs = zip(packed.arrays, packed.readonly, strict=True)
+    buffers = [array.data.toreadonly() if readonly else _writable(array).data for array, readonly in pairs]
+    return _Unpacker(io.BytesIO(packed.stream), known, buffers).load()
 
 
-def digest(packed: NDArray[np.uint8]) -> str:
-    """What the bytes are known by."""
-    return hashlib.blake2b(packed.data, digest_size=20).hexdigest()
+def _writable(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The same bytes in memory that can be written to, at a place that suits any number."""
+    if array.flags.writeable and array.ctypes.data % ALIGNMENT == 0:
+        return array
+    room = np.empty(array.size + ALIGNMENT, np.uint8)
+    shift = -room.ctypes.data % ALIGNMENT
+    own = room[shift : shift + array.size]
+    own[:] = array
+    return own
 
 
 class _Packer(cloudpickle.Pickler):  # type: ignore[misc]

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
-from flipcert.engine.packing import Rows, digest, pack, unpack
+from flipcert.engine.packing import Packed, Rows, pack, unpack
 
 # Functions that are kept where nobody tells for how long.
 _FEW = 2
@@ -30,17 +29,20 @@ _jobs: OrderedDict[str, _Job] = OrderedDict()
 
 @dataclass(frozen=True)
 class Parcel:
-    """A function on its way: its bytes, what they are known by, and how many calls at a time a process has room for."""
+    """A function on its way, what it is known by, and how many calls at a time a process has room for."""
 
-    content: NDArray[np.uint8]
+    content: Packed
     name: str
     at_once: int
 
     @classmethod
-    def of(cls, function: Callable[[Any], Any], at_once: int) -> Parcel:
-        """Pack a function together with all that decides its results beside its arguments."""
+    def of(cls, function: Callable[[Any], Any], at_once: int, by_content: bool) -> Parcel:
+        """Pack a function together with all that decides its results beside its arguments.
+
+        Jobs that share functions know them by their content; for others, reading all of it would be a waste of time.
+        """
         content = pack((function, get_config()["working_memory"], _sources()))
-        return cls(content, digest(content), at_once)
+        return cls(content, content.digest() if by_content else uuid4().hex, at_once)
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def on_worker() -> bool:
     return getattr(_here, "busy", False)
 
 
-def run(content: NDArray[np.uint8], name: str, at_once: int, item: NDArray[np.uint8], held: bool) -> NDArray[np.uint8]:
-    """Call a packed function on a packed item. ``held``: the function is needed as long as its bytes are there."""
+def run(content: Packed, name: str, at_once: int, item: Packed, held: bool) -> Packed:
+    """Call a packed function on a packed item. ``held``: it is needed as long as its content is there."""
     # Loaded here, because blocks need this file.
     from flipcert.engine.blocks import one_blas_thread
 
@@ -71,7 +73,7 @@ def known_to_both(item: Any) -> list[Rows]:
     return [part for part in item if isinstance(part, Rows)] if isinstance(item, tuple) else []
 
 
-def _job(content: NDArray[np.uint8], name: str, at_once: int, held: bool) -> _Job:
+def _job(content: Packed, name: str, at_once: int, held: bool) -> _Job:
     with _lock:
         if name in _jobs:
             _jobs.move_to_end(name)

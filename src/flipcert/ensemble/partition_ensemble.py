@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -294,11 +295,12 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
         electorate = self._electorate.without_ballast()
-        n_jobs = 1 if electorate.spreads_voters(question) else self.n_jobs
+        by_voter = electorate.spreads_voters(question)
         try:
-            with functions_stay():
+            # Voters are asked about one block after the other.
+            with functions_stay() if by_voter else nullcontext():
                 ask = partial(_ask, electorate, question, arguments)
-                return map_blocks(ask, rows, electorate.bytes_per_row, n_jobs, watcher)
+                return map_blocks(ask, rows, electorate.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
         finally:
             self._electorate.release()
 
