@@ -156,6 +156,7 @@ def test_training_data_are_sent_once(client, digits, monkeypatch, tmp_path):
     sent = []
     scatter = client.scatter
     monkeypatch.setattr(client, "scatter", lambda data, **how: sent.append(data.nbytes) or scatter(data, **how))
+    monkeypatch.setattr(engines, "can_be_shared", lambda: False)
     model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), 5)
     with joblib.parallel_config(backend="dask", client=client):
         model.fit(X, y)
@@ -176,6 +177,40 @@ def test_training_data_are_sent_once(client, digits, monkeypatch, tmp_path):
         mapped = (np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in ("X", "X_test"))
         flipcert.KernelSVM("rbf").fit(next(mapped), y).certify(next(mapped))
         assert sum(sent) < 200_000
+
+
+def without_the_clients_memory():
+    from flipcert.engine.shared import SharedArrays, Unreachable
+
+    def cannot(self):
+        raise Unreachable("another machine")
+
+    SharedArrays._opened, SharedArrays.open = SharedArrays.open, cannot
+
+
+def with_it_again():
+    from flipcert.engine.shared import SharedArrays
+
+    SharedArrays.open = SharedArrays._opened
+
+
+def test_workers_nearby_are_not_even_sent_that(client, digits, monkeypatch):
+    X, y, X_test, _ = digits
+    sent = []
+    scatter = client.scatter
+    monkeypatch.setattr(client, "scatter", lambda data, **how: sent.append(data.nbytes) or scatter(data, **how))
+    model = flipcert.KernelSVM("rbf").fit(X, y)
+    expected = model.certify(X_test)
+    with joblib.parallel_config(backend="dask", client=client):
+        assert np.array_equal(model.certify(X_test).radius, expected.radius)
+        assert sum(sent) < X.nbytes / 10
+        # Unless they cannot reach it.
+        client.run(without_the_clients_memory)
+        try:
+            assert np.array_equal(model.certify(X_test).radius, expected.radius)
+        finally:
+            client.run(with_it_again)
+        assert sum(sent) > X.nbytes
 
 
 class Killer(Watcher):

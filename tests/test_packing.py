@@ -17,6 +17,7 @@ from hypothesis.extra import numpy as arrays
 import flipcert
 from flipcert.engine import worker
 from flipcert.engine.packing import Rows, pack, unpack
+from flipcert.engine.shared import Unreachable
 from flipcert.engine.worker import Parcel, run
 
 SLICES = st.slices(7).filter(lambda s: len(range(7)[s]) > 0)
@@ -85,6 +86,29 @@ def test_a_file_that_is_not_there(tmp_path):
     path.unlink()
     with pytest.raises(ValueError, match=r"cannot open .*X\.npy \(no such file or directory\); put it on storage"):
         unpack(packed)
+
+
+def test_shared_memory():
+    arrays = {"a": np.arange(1000.0), "b": np.arange(7), "c": np.zeros(0)}
+    packed = pack(arrays).sharing()
+    sent = pickle.dumps(packed)
+    assert len(sent) < 1000
+    found = unpack(pickle.loads(sent))
+    assert all(np.array_equal(found[name], arrays[name]) for name in arrays)
+    assert found["a"].ctypes.data % 64 == 0
+    # What a worker writes is its own.
+    found["a"][:] = 0.0
+    assert np.array_equal(unpack(pickle.loads(sent))["a"], arrays["a"])
+    del packed
+    assert np.array_equal(found["b"], arrays["b"])
+    with pytest.raises(Unreachable):
+        unpack(pickle.loads(sent))
+    # Whatever has taken its place has another password.
+    other = pack(arrays).sharing()
+    moved = pickle.loads(sent)
+    moved._shared._path = other._shared._path
+    with pytest.raises(Unreachable):
+        unpack(moved)
 
 
 def test_rows_that_both_sides_have_do_not_come_back():
