@@ -143,6 +143,16 @@ def test_who_works(client):
         assert map_threads(lambda _: os.getpid(), range(3), None) == [os.getpid()] * 3
 
 
+def test_tasks_of_a_user_do_not_wait_for_tasks_of_ours(client, blobs):
+    """Both workers are busy with a user's tasks, as in a grid search; there is nobody else to give blocks to."""
+    X, y, X_test, _ = blobs
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM("rbf"), 3)
+    expected = model.fit(X, y).certify(X_test).radius
+    with joblib.parallel_config(backend="dask", client=client):
+        calls = (joblib.delayed(lambda m: m.fit(X, y).certify(X_test).radius)(model) for _ in range(4))
+        assert all(np.array_equal(radius, expected) for radius in joblib.Parallel()(calls))
+
+
 def test_errors_of_tasks_are_theirs(client):
     def task(number):
         raise ValueError(f"number {number} is wrong")

@@ -112,9 +112,9 @@ def _aggregation(settings: Settings) -> tuple[list[list[float]], list[float]]:
     """All of an ensemble but its product."""
     terms, times = [], []
     for n, voters in settings.size(
-        [(20_000, 50), (20_000, 500), (50_000, 50), (50_000, 1_000)], [(5_000, 50), (5_000, 200)]
+        [(20_000, 50), (20_000, 500), (50_000, 50), (50_000, 1_000)], [(5_000, 50), (5_000, 100)]
     ):
-        for n_classes in (10, 100):
+        for n_classes in (10, 20):
             features = synthetic(n, 64, n_classes, _ROWS)
             model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), voters, partition="random")
             electorate: Any = model.fit(features.train, features.labels)._electorate

@@ -18,7 +18,7 @@ from flipcert.classifiers.svm_machine import Machine, solved_gap
 from flipcert.classifiers.svm_point import Point
 from flipcert.classifiers.targets import encode_labels
 from flipcert.classifiers.weighed import appraise_weights
-from flipcert.engine.blocks import map_tasks
+from flipcert.engine.blocks import map_tasks, one_blas_thread
 from flipcert.flips.witness import Witness
 from flipcert.validation import check_n_jobs, check_number
 
@@ -215,7 +215,8 @@ class MilpSVM(AppraisedClassifier):
         if self._is_small:
             return appraise_weights(self._small, rows, time_limit=self.time_limit if exact else None)
         kernel = self._kernel_rows(rows)
-        sizes, doubts = self._project(kernel)
+        with one_blas_thread:
+            sizes, doubts = self._project(kernel)
 
         facts = list(zip(kernel, sizes.tolist(), doubts.tolist(), strict=True))
         judgements: list[_Judgement] = map_tasks(partial(self._judge_point, exact, cheapest), facts, self.n_jobs)

@@ -99,7 +99,9 @@ def watched_blocks(
     """
 
     def compute(blocks: list[NDArray[Any]], done: Callable[[int, Result], None]) -> list[Result]:
-        return map_tasks(function, blocks, None if current_engine() else 1, done=done)
+        if current_engine() is not None:
+            return map_tasks(function, blocks, None, done=done)
+        return _collected(((place, function(block)) for place, block in enumerate(blocks)), len(blocks), done)
 
     return _unless_recalled(compute, X, rows or X.shape[0], watcher)
 
@@ -226,7 +228,7 @@ def _collected(
     results: Generator[tuple[int, Result], None, None],
     count: int,
     done: Callable[[int, Result], None] | None,
-    collect: bool,
+    collect: bool = True,
 ) -> list[Result]:
     """Results by place, each shown to ``done`` when it comes."""
     collected: list[Any] = [None] * count

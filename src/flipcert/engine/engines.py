@@ -168,8 +168,9 @@ class _DaskJob:
         if future.status == "error":
             error = future.exception()
             if isinstance(error, Unreachable):
-                self._can_share = False
-                self._sent.pop(self._parcel.name, None)
+                if self._can_share:
+                    self._can_share = False
+                    self._sent.pop(self._parcel.name, None)
             elif not isinstance(error, KilledWorker):
                 raise error
             return None
@@ -196,7 +197,7 @@ class _DaskJob:
     @property
     def _nearby(self) -> bool | None:
         """Whether workers can be sent data without a detour; what Dask does by default, if that is not known."""
-        return all("://127.0.0.1:" in address for address in self._workers) or None
+        return (bool(self._workers) and all("://127.0.0.1:" in address for address in self._workers)) or None
 
     def _check_connection(self) -> None:
         if self._client.status not in ("running", "connecting"):

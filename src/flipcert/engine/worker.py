@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import sys
 import threading
 import weakref
 from collections import OrderedDict
@@ -54,7 +55,19 @@ class _Job:
 
 def on_worker() -> bool:
     """Whether this is a call on behalf of another process, which keeps the other cores busy by itself."""
-    return getattr(_here, "busy", False)
+    return getattr(_here, "busy", False) or _in_a_task_of_dask()
+
+
+def _in_a_task_of_dask() -> bool:
+    """A user's own task: to wait for other tasks in it, on the only thread of a worker, would be to wait for ever."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_worker()
+    except (AttributeError, ValueError):
+        return False
+    return True
 
 
 def run(content: Packed, name: str, at_once: int, item: Packed, held: bool) -> Packed:
@@ -95,7 +108,7 @@ def _job(content: Packed, name: str, at_once: int, held: bool) -> _Job:
 
 @contextmanager
 def _busy() -> Iterator[None]:
-    before = on_worker()
+    before = getattr(_here, "busy", False)
     _here.busy = True
     try:
         yield
