@@ -43,7 +43,7 @@ def rows(settings: Settings) -> Iterator[Record]:
             measured=measured[name],
             unit="×",
             target=_LIMIT,
-            method="certify on a local Dask cluster, training data sent each time, over certify on threads, in turns",
+            method="certify on a local Dask cluster, the model handed over each time, over that on threads, in turns",
             data=features.name,
             checked=f"all {features.test.shape[0]:,} certificates equal bit for bit",
             quick=settings.quick,
