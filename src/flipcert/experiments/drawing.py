@@ -68,6 +68,8 @@ def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]
 
 def in_words(name: str, value: Any) -> str:
     """A setting as a reader would say it."""
+    if name == "size":
+        return f"{value} samples"
     if name in _SYMBOLS:
         return f"{_SYMBOLS[name]} = {value:g}"
     return _WORDS.get(value, str(value))
@@ -127,7 +129,8 @@ def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
             axes.step(
                 row["flips"], row["attacked"], where="post", color=COLOURS[1], linewidth=1, label="white-box, upper"
             )
-        elif row["share_exact"] < 1:
+        elif row["share_exact"] < 1 and row["attacked"][-1] == 0:
+            # Only where an attack is known for every point that falls.
             axes.fill_between(
                 row["flips"], row["certified"], row["attacked"], step="post", color=colour, alpha=0.12, linewidth=0
             )
