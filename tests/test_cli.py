@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -377,6 +378,16 @@ def test_help_is_quick_and_teaches():
     for command in ("certify", "sweep", "attack", "report"):
         assert f"flipcert {command} " in run(command, "--help").stdout
     assert run("--version").stdout.strip() == f"flipcert {flipcert.__version__}"
+
+
+@pytest.mark.parametrize("command", ["certify", "sweep", "attack", "report"])
+def test_help_fits_the_terminal(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    prose = run(command, "--help").stdout.split("╭")[0].split("\n")
+    for line, after in itertools.pairwise(line.strip() for line in prose):
+        if line and after:  # of one paragraph, which goes to the next line only where it has to
+            assert len(f"{line} {after.split()[0]}") > 78, (line, after)
+            assert not line.startswith("flipcert "), "an example that needs a second line"
 
 
 def test_two_processes_do_not_share_a_folder(data):
