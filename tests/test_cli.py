@@ -7,6 +7,7 @@ import errno
 import io
 import itertools
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -260,27 +261,47 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(data, monkeypatch, smal
     )
 
 
-def test_a_run_that_is_killed_goes_on(data, tmp_path):
-    """A real kill: the process has no chance to tidy up."""
+@pytest.fixture
+def long_command(data):
+    """A run of many blocks, one after the other."""
     rng = np.random.default_rng(0)
     np.savez("large.npz", X=rng.normal(size=(3000, 20)).astype("f4"), y=rng.integers(0, 3, 3000))
     np.savez("many.npz", X=rng.normal(size=(20_000, 20)).astype("f4"))
-    command = [sys.executable, "-m", "flipcert", "certify", "large.npz", "many.npz", "--quiet", "--attacks", "5",
-               "--partitions", "20", "--jobs", "1", "--out"]  # fmt: skip
-    process = subprocess.Popen([*command, "killed"])
-    deadline = time.monotonic() + 120
-    while len(list((data / "killed").glob("blocks/*.npz"))) < 3 and time.monotonic() < deadline:
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    return [sys.executable, "-m", "flipcert", "certify", "large.npz", "many.npz", "--attacks", "5",
+            "--partitions", "20", "--jobs", "1", "--out"]  # fmt: skip
+
+
+def stopped_half_way(command, folder, number):
+    """Send a signal to a run that has finished some blocks; what it said, and how it ended."""
+    with subprocess.Popen([*command, folder], stderr=subprocess.PIPE, text=True) as process:
+        while len(list(folder.glob("blocks/*.npz"))) < 3:
+            assert process.poll() is None, "it ended before it could be stopped"
+            time.sleep(0.01)
+        process.send_signal(number)
+        return process.communicate()[1], process.returncode
+
+
+def test_a_run_that_is_killed_goes_on(data, long_command):
+    """A real kill: the process has no chance to tidy up."""
+    _, code = stopped_half_way(long_command, data / "killed", signal.SIGKILL)
+    assert code == -signal.SIGKILL
     assert not (data / "killed" / "summary.json").exists()
     assert "has not finished" in refused("report", "killed")
     for folder in ("killed", "whole"):
-        subprocess.run([*command, folder], check=True, capture_output=True)
+        subprocess.run([*long_command, folder, "--quiet"], check=True, capture_output=True)
     for name in ("certificates.parquet", "attacks.parquet", "report.html"):
         assert (data / "killed" / name).read_bytes() == (data / "whole" / name).read_bytes()
     assert not list((data / "killed").glob(".*"))
+
+
+def test_a_run_that_is_interrupted_says_how_to_go_on(data, long_command):
+    """Ctrl-C: no block is waited for, and nothing but words is left to do."""
+    said, code = stopped_half_way(long_command, data / "stopped", signal.SIGINT)
+    assert code == 130
+    assert f"Interrupted. What is finished is in {data / 'stopped'}; give the same command again to go on." in said
+    assert "Traceback" not in said
+    assert len(list((data / "stopped").glob("blocks/*.npz"))) < 40
+    assert "has not finished" in refused("report", "stopped")
 
 
 @pytest.mark.parametrize("model", [MODEL, ("--model", "ridge"), ("--model", "neighbors", "--neighbors", "9"), ()])
@@ -404,7 +425,7 @@ def test_two_processes_do_not_share_a_folder(data):
          "--model smoothed --flip-probability 0.05 --reg 0.5 --method kl"),
         (flipcert.BoundedNetwork((4,), learning_rate=0.3, epochs=3, max_flips=4),
          "--model network --hidden 4 --learning-rate 0.3 --epochs 3 --max-flips 4"),
-        (flipcert.MilpSVM("rbf", C=0.05, time_limit=5), "--model milp-svm --kernel rbf --C 0.05 --time-limit 5"),
+        (flipcert.MilpSVM("rbf", C=0.05, time_limit=600), "--model milp-svm --kernel rbf --C 0.05 --time-limit 600"),
     ],
 )  # fmt: skip
 def test_peers(data, model, options):
