@@ -43,7 +43,7 @@ def shown(monkeypatch):
     return on
 
 
-def test_a_log_says_once_that_functions_are_compiled(function, shown):
+def test_a_log_says_once_a_stage_that_functions_are_compiled(function, shown):
     text = shown(terminal=False)
     with progress.Display() as display:
         display.stage("fitting")
@@ -52,10 +52,14 @@ def test_a_log_says_once_that_functions_are_compiled(function, shown):
         assert add(1.5, 2.0) == 5.0
         display.stage("certifying")
         assert add(1, 2.0) == 4.0
+        display.stage("looking for attacks")
+        assert add(1, 2.0) == 4.0
     assert text.getvalue().splitlines() == [
         "Fitting ...",
-        "Fitting: compiling, the first time only, for up to a minute ...",
+        "Fitting: compiling, the first time only ...",
         "Certifying ...",
+        "Certifying: compiling, the first time only ...",
+        "Looking for attacks ...",
     ]
 
 

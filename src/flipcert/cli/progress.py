@@ -43,7 +43,6 @@ class Display(Stages):
         self._stage: tuple[str, float] | None = None
         self._task: _LogTask | _BarTask | None = None
         self._compiling = _Compiling(self)
-        self._has_compiled = False
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -90,8 +89,7 @@ class Display(Stages):
     def compiling(self, begins: bool) -> None:
         """A compiler begins or ends, on whichever thread; machine code from the cache needs none."""
         if self._task is not None:
-            self._task.compiling(begins, not self._has_compiled)
-            self._has_compiled = True
+            self._task.compiling(begins)
 
     def _end_stage(self) -> None:
         if self._stage is not None:
@@ -133,7 +131,7 @@ class _BarTask:
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(self._name, total=total, unit=unit)
 
-    def compiling(self, begins: bool, first: bool) -> None:
+    def compiling(self, begins: bool) -> None:
         self._progress.update(self._task, description=f"{self._name} ({_FIRST_TIME})" if begins else self._name)
 
     def advance(self, units: int) -> None:
@@ -150,7 +148,8 @@ class _LogTask:
         self._name = name.capitalize()
         self._total, self._done, self._unit = 0, 0, ""
         self._last = time.perf_counter()
-        notes.print(f"{self._name} ...")
+        self._has_compiled = False
+        notes.print(f"{self._name} ...", soft_wrap=True)
 
     def begin(self, total: int, unit: str) -> None:
         self._total, self._done, self._unit = total, 0, unit
@@ -159,11 +158,12 @@ class _LogTask:
         self._done += units
         if time.perf_counter() - self._last > _PAUSE:
             self._last = time.perf_counter()
-            notes.print(f"{self._name}: {self._done:,} of {self._total:,} {self._unit}")
+            notes.print(f"{self._name}: {self._done:,} of {self._total:,} {self._unit}", soft_wrap=True)
 
-    def compiling(self, begins: bool, first: bool) -> None:
-        if first:  # one line is enough
-            notes.print(f"{self._name}: {_FIRST_TIME}, for up to a minute ...")
+    def compiling(self, begins: bool) -> None:
+        if not self._has_compiled:  # one line is enough
+            self._has_compiled = True
+            notes.print(f"{self._name}: {_FIRST_TIME} ...", soft_wrap=True)
 
     def end(self) -> None:
         """Nothing is left to say."""
