@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -37,13 +38,15 @@ def test_folders_of_other_runs_are_refused_not_overwritten(data):
     assert "is not the folder of a run" in refused("report", "nowhere")
 
 
-def test_a_full_disk_is_told_in_a_sentence(data, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
+@pytest.mark.parametrize("moment", ["keep", "write_json"], ids=["half-way", "at once"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(data, monkeypatch, moment, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(run_folder.RunFolder, "keep", full)
+    monkeypatch.setattr(run_folder.RunFolder, moment, refuse)
     said = refused("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
-    assert said == "Error: --out run cannot be written: no space left on device."
+    assert said == f"Error: --out run cannot be written: {os.strerror(number).lower()}."
 
 
 @pytest.fixture
