@@ -79,8 +79,8 @@ class WeightedNeighbors(LabelLinearClassifier):
         self.X_fit_ = X
         self._train = Factor.of(X)
         # Distances in double precision, in a unit (a power of two, so that nothing rounds) in which squares neither
-        # overflow nor vanish.
-        self._unit = 2.0 ** -float(np.frexp(np.abs(X).max())[1])
+        # overflow nor vanish; the largest such unit that is a double will do for subnormal numbers.
+        self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(X).max())[1])))
         self._scaled = X.astype(np.float64) * self._unit
         self._squares = row_norms(self._scaled) ** 2
 

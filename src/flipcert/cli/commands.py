@@ -22,7 +22,6 @@ from flipcert.cli.progress import Display
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.datasets.files import Columns, digest, read_table
 from flipcert.datasets.table import Table
-from flipcert.engine.jit import nothing_is_compiled
 from flipcert.evaluation.report import write_report
 from flipcert.evaluation.result import Result
 from flipcert.runs.describe import describe_point, describe_run
@@ -82,7 +81,6 @@ def attack_command(
     settings = _settings(model, point, data, proof)
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once("Nothing was written."):
         display.stage("reading")
-        _tell_of_compiling(proof)
         tables = _read(train, test, data)
         if row >= tables[1].X.shape[0]:
             raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
@@ -117,7 +115,6 @@ def _run(
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words):
         display.stage("reading")
-        _tell_of_compiling(proof)
         tables = _read(train, test, data)
         classes = _classes(data, tables[0])
         points = [replace(settings, classes=classes) for settings in points]
@@ -221,11 +218,6 @@ def _image_shape(data: DataOptions) -> tuple[int, ...] | None:
 def _memory(proof: Proof) -> Iterator[None]:
     with sklearn.config_context(working_memory=proof.memory):
         yield
-
-
-def _tell_of_compiling(proof: Proof) -> None:
-    if nothing_is_compiled() and not proof.quiet:
-        notes.print("The first run compiles, which takes about a minute; all later ones start at once.", soft_wrap=True)
 
 
 def _tell_where(out: Path | None) -> None:
