@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from flipcert.cli.errors import in_words
+from flipcert.cli.features import app as features_app
 from flipcert.cli.groups import with_groups
 from flipcert.cli.options import DataOptions, Grid, ModelOptions, Point, Proof, RunOptions, Test, Train
 
@@ -68,7 +69,9 @@ def certify(
     """Certify the predictions for all test points: how many label flips each withstands.
 
     Files: .npz (arrays X and y); .csv or .parquet (a column of labels, all others are features); X.npy,y.npy or a
-    folder with both; .svmlight. A run that was stopped goes on when its command is given again.
+    folder with both; .svmlight. Or a data set by name: digits:train and digits:test, mnist, mnist-1-vs-7, cifar10, or
+    NAME for NAME.npz in the folder that FLIPCERT_DATA names. A run that was stopped goes on when its command is given
+    again.
 
     [bold]Examples[/]
 
@@ -203,6 +206,9 @@ def evidence(
     from flipcert.evidence.__main__ import main
 
     main(str(out), quick, jobs)
+
+
+app.add_typer(features_app, name="features")
 
 
 @app.command()

@@ -19,8 +19,10 @@ def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
 
 _MODEL, _DATA, _RUN = "Model", "Data", "Run"
 
-Train = Annotated[str, typer.Argument(help="Training data: a file of features and labels.", show_default=False)]
-Test = Annotated[str, typer.Argument(help="Test points, with or without labels.", show_default=False)]
+Train = Annotated[
+    str, typer.Argument(help="Training data: a file of features and labels, or NAME:train.", show_default=False)
+]
+Test = Annotated[str, typer.Argument(help="Test points, with or without labels, or NAME:test.", show_default=False)]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.datasets.named import named_part
 from flipcert.datasets.table import Table
 
 
@@ -50,7 +51,8 @@ def read_table(
     ----------
     source : str or path-like
         ``.npz`` with arrays X and y; ``.csv``, ``.tsv`` or ``.parquet`` with a column of labels; ``X.npy``, a pair
-        ``X.npy,y.npy`` or a folder that holds both, memory-mapped; ``.svmlight``, ``.libsvm`` or ``.svm``.
+        ``X.npy,y.npy`` or a folder that holds both, memory-mapped; ``.svmlight``, ``.libsvm`` or ``.svm``. Or a part of
+        a data set by name: ``mnist:train``, ``mnist:test``.
     columns : Columns, optional
         What the columns mean.
     labelled : bool
@@ -64,6 +66,12 @@ def read_table(
     """
     columns = replace(columns or Columns(), required=labelled)
     name = os.fspath(source)
+    named = named_part(name)
+    if named is not None:
+        if columns.trusted is not None:
+            raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
+        # Bytes are exact in single precision.
+        return (replace(named, X=named.X.astype(np.float32)) if named.X.dtype == np.uint8 else named).checked()
     for path in parts_of(name):
         if not path.exists():
             raise ValueError(f"{path} does not exist; give the path of a file with features.")
@@ -97,7 +105,10 @@ def parts_of(source: str) -> list[Path]:
 
 
 def digest(source: str) -> str:
-    """SHA-256 of the contents of a source: of all its files, one after the other."""
+    """SHA-256 of the contents of a source: of all its files, one after the other, or of the numbers of a named one."""
+    named = named_part(source)
+    if named is not None:
+        return hashlib.sha256(named.X.tobytes() + np.asarray(named.y).tobytes()).hexdigest()
     sums = []
     for path in parts_of(source):
         with open(path, "rb") as file:

@@ -18,13 +18,15 @@ class Table:
     source : str
         Where it was read from, for messages.
     X : ndarray of shape (n_rows, n_features)
-        Features, float32 or float64.
+        Features, float32 or float64; pixels of data sets by name as they were published, uint8.
     y : ndarray of shape (n_rows,) or None
         Labels.
     names : tuple of str or None
         Names of the features, if the file has them.
     trusted : ndarray of bool or None
         Which labels are trusted, if the file says so.
+    image_shape : tuple of int or None
+        Shape of a row before it was flattened (channels, height, width), if it is known.
     """
 
     source: str
@@ -32,6 +34,7 @@ class Table:
     y: NDArray[Any] | None
     names: tuple[str, ...] | None = None
     trusted: NDArray[np.bool_] | None = None
+    image_shape: tuple[int, ...] | None = None
 
     def checked(self) -> Table:
         """The same table, if it can be used: finite numbers in rows and columns, one label for each row."""
