@@ -17,6 +17,7 @@ Certificates trust features and distrust labels, so features must not have seen 
 
 ```sh
 flipcert features train rotnet mnist --width 64 --epochs 2 --out rotnet.pt
+flipcert features train simclr cifar10 --batches 1 --width 16 --epochs 10 --batch-size 64 --out simclr.pt
 flipcert features extract rotnet.pt mnist --out data/mnist-rotnet.npz
 FLIPCERT_DATA=data flipcert certify mnist-rotnet:train mnist-rotnet:test --partitions 50 --out run
 ```
