@@ -75,21 +75,24 @@ def run(job: Job, folder: Path) -> dict[str, Any]:
 
 def probe(train: Table, test: Table) -> float:
     """Accuracy of ridge regression on standardised columns; a fifth of the training set chooses the regularisation."""
-    X, X_test = (table.X.astype(np.float64) for table in (train, test))
-    centre, scale = X.mean(axis=0), X.std(axis=0)
+    centre, scale = train.X.mean(axis=0, dtype=np.float64), train.X.std(axis=0, dtype=np.float64)
     scale[scale == 0] = 1.0
-    X, X_test = ((part - centre) / scale for part in (X, X_test))
+    X, X_test = (((table.X - centre) / scale).astype(np.float32) for table in (train, test))
     y, y_test = (np.asarray(table.y) for table in (train, test))
+    one_hot = np.eye(int(y.max()) + 1, dtype=np.float32)[y]
     n_fit = len(X) * 4 // 5
-    reg = max(_REGS, key=lambda reg: _accuracy(X[:n_fit], y[:n_fit], X[n_fit:], y[n_fit:], reg))
-    return _accuracy(X, y, X_test, y_test, reg)
+    parts = [(X[rows].T @ X[rows], X[rows].T @ one_hot[rows]) for rows in (slice(n_fit), slice(n_fit, None))]
+    fit, whole = parts[0], tuple(a + b for a, b in zip(*parts, strict=True))
 
+    def accuracy(sums: Any, n: int, reg: float, points: NDArray[Any], truth: NDArray[Any]) -> float:
+        gram, products = (part.astype(np.float64) for part in sums)
+        weights = np.linalg.solve(gram + reg * n * np.eye(len(gram)), products)
+        # Columns are centred on the whole training set, so that the shares of the classes are the intercept.
+        scores = points @ weights + one_hot[:n].mean(axis=0)
+        return float((scores.argmax(axis=1) == truth).mean())
 
-def _accuracy(X: NDArray[Any], y: NDArray[Any], X_test: NDArray[Any], y_test: NDArray[Any], reg: float) -> float:
-    one_hot = np.eye(int(y.max()) + 1)[y]
-    gram = X.T @ X + reg * len(X) * np.eye(X.shape[1])
-    scores = X_test @ np.linalg.solve(gram, X.T @ (one_hot - one_hot.mean(axis=0))) + one_hot.mean(axis=0)
-    return float((scores.argmax(axis=1) == y_test).mean())
+    reg = max(_REGS, key=lambda reg: accuracy(fit, n_fit, reg, X[n_fit:], y[n_fit:]))
+    return accuracy(whole, len(X), reg, X_test, y_test)
 
 
 class _Lines(Watcher):
@@ -115,6 +118,9 @@ def main() -> None:
     parser.add_argument("--checkpoints", type=Path, default=Path("checkpoints"), help="folder to keep the networks in")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     arguments = parser.parse_args()
+    for name in arguments.jobs:
+        if name not in known:
+            parser.error(f"{name} is not one of {', '.join(known)}")
     console = Console(highlight=False)
     records = {record["name"]: record for record in json.loads(RECORD.read_text())} if RECORD.exists() else {}
     arguments.checkpoints.mkdir(exist_ok=True)
@@ -122,8 +128,13 @@ def main() -> None:
         console.print(f"[bold]{name}[/]")
         with watched_by(_Lines(console)):
             records[name] = run(known[name], arguments.checkpoints)
-        RECORD.write_text(json.dumps([records[name] for name in known if name in records], indent=1) + "\n")
-    (DOCS / "features.md").write_text(features_page.page(list(records.values())))
+        RECORD.write_text(json.dumps(_ordered(records), indent=1) + "\n")
+    (DOCS / "features.md").write_text(features_page.page(_ordered(records)))
+
+
+def _ordered(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """In the order of the jobs, whichever was run last."""
+    return [records[job.name] for job in JOBS if job.name in records]
 
 
 if __name__ == "__main__":

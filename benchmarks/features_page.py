@@ -17,27 +17,28 @@ Certificates trust features and distrust labels, so features must not have seen 
 
 ```sh
 flipcert features train rotnet mnist --width 64 --epochs 2 --out rotnet.pt
+flipcert features train simclr cifar10 --batches 1 --width 16 --epochs 10 --batch-size 64 --out simclr.pt
 flipcert features extract rotnet.pt mnist --out data/mnist-rotnet.npz
 FLIPCERT_DATA=data flipcert certify mnist-rotnet:train mnist-rotnet:test --partitions 50 --out run
 ```
 
 Data sets are known by name: `digits` (comes with scikit-learn), `mnist`, `mnist-1-vs-7`, `cifar10`, and `NAME` for any
-feature file `NAME.npz` (arrays `x_train`, `y_train`, `x_test`, `y_test`; perhaps `scale` and `image_shape`). They are looked for in
-the folder that `FLIPCERT_DATA` names, else in `flipcert` in the user's folder for caches: MNIST as IDX files, CIFAR-10 as
-binary batches, compressed or not. What is not there is fetched from OpenML and kept. In Python:
+feature file `NAME.npz` (arrays `x_train`, `y_train`, `x_test`, `y_test`; perhaps `scale` and `image_shape`). They are
+looked for in the folder that `FLIPCERT_DATA` names, else in `flipcert` in the user's folder for caches: MNIST as IDX
+files, CIFAR-10 as binary batches, compressed or not. What is not there is fetched from OpenML and kept. In Python:
 `flipcert.datasets.load("mnist")`.
 
 A training keeps its state every minute. Stopped at any moment and started again with the same command, it ends with the
-same weights, bit for bit, on the same kind of machine and number of threads. A checkpoint of other settings or images is refused.
-On a busy machine threads that wait actively slow each other down; `OMP_WAIT_POLICY=PASSIVE` helps.
+same weights, bit for bit, on the same kind of machine and number of threads. A checkpoint of other settings or images
+is refused. On a busy machine threads that wait actively slow each other down; `OMP_WAIT_POLICY=PASSIVE` helps.
 
 ## What was trained
 
 """
 
 _AFTER = """
-The probe is ridge regression on standardised columns, fitted to the labelled training set; its last fifth chose the regularisation.
-Labels are used only there. Time is wall-clock on {threads} threads of a shared machine.
+The probe is ridge regression on standardised columns, fitted to the labelled training set, of which the last fifth
+chose the regularisation. Labels are used only there. Time is wall-clock on {threads} threads of a shared machine.
 
 `python -m benchmarks.features` trains both, measures, and writes `docs/features.json` and this page.
 """

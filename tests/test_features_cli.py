@@ -57,15 +57,14 @@ def test_from_images_to_certificates_by_name(checkpoint, tmp_path, monkeypatch):
     np.testing.assert_array_equal(
         load("digits-rotnet").test.X, features.load(checkpoint).features(load("digits").test.X)
     )
-    outcome = run(
-        "certify", "digits-rotnet:train", "digits-rotnet:test", "--out", tmp_path / "run", "--quiet", "--json"
-    )
+    command = ("certify", "digits-rotnet:train", "digits-rotnet:test", "--model", "ridge", "--scale", "standard")
+    outcome = run(*command, "--out", tmp_path / "run", "--quiet", "--json")
     assert outcome.exit_code == 0, outcome.output
     assert json.loads(outcome.stdout)["metrics"]["accuracy"] > 0.3
     # Other contents under the same name are another run.
     content = dict(np.load(tmp_path / "digits-rotnet.npz"))
     np.savez(tmp_path / "digits-rotnet.npz", **(content | {"x_test": content["x_test"] + 1}))
-    said = refusal("certify", "digits-rotnet:train", "digits-rotnet:test", "--out", tmp_path / "run", "--quiet")
+    said = refusal(*command, "--out", tmp_path / "run", "--quiet")
     assert str(tmp_path / "run") in said
 
 

@@ -118,6 +118,18 @@ def load(path: str | os.PathLike[str]) -> Encoder:
     Returns
     -------
     Encoder
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from flipcert.features import RotNet, train
+    >>> images = np.random.default_rng(0).integers(0, 256, (32, 1, 8, 8))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trained = train(RotNet(width=4, epochs=1), images, checkpoint=f"{folder}/rotnet.pt")
+    ...     again = load(f"{folder}/rotnet.pt")
+    >>> np.array_equal(trained.features(images), again.features(images))
+    True
     """
     torch = load_torch()
     if not os.path.exists(path):

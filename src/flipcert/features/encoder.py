@@ -118,7 +118,20 @@ class Encoder:
         return found
 
     def outputs(self, images: NDArray[Any], *parts: str) -> Iterator[tuple[slice, Any]]:
-        """What leaves the given parts of the network, one after the other, for some images at a time."""
+        """What leaves the network, for some images at a time.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, channels, height, width)
+        *parts : str
+            Parts of the network that they go through, one after the other: ``"body"``, ``"head"``.
+
+        Yields
+        ------
+        rows : slice
+            Which images.
+        outputs : tensor
+        """
         torch = load_torch()
         done = counted(-(-len(images) // _TOGETHER), "batches")
         with _evaluating(self.network):

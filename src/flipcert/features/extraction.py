@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from flipcert.datasets import Dataset, Table
+from flipcert.datasets import Dataset
 from flipcert.datasets.feature_file import write_features
+from flipcert.datasets.table import Table
 from flipcert.features.encoder import Encoder
 
 
