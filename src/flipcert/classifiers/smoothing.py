@@ -192,12 +192,14 @@ class SmoothedLinear(KernelRidge):
         self, weights: NDArray[Any], labels: Labels, prediction: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """One flip more than the probability of each class proves harmless."""
-        log_p = self._noise.chernoff(weights, labels, prediction)
         most = labels.n_movable
-        if self.method == "neyman-pearson":
-            flips = self._noise.neyman_pearson_flips(log_p, most)
-        else:
-            flips = self._noise.divergence_flips(log_p, most, published=self.method == "published")
+
+        def flips_of(log_p: NDArray[np.float64]) -> NDArray[np.int64]:
+            if self.method == "neyman-pearson":
+                return self._noise.neyman_pearson_flips(log_p, most)
+            return self._noise.divergence_flips(log_p, most, published=self.method == "published")
+
+        flips = flips_of(self._noise.chernoff(weights, labels, prediction, flips_of))
         return np.where(flips < most, flips + 1, labels.unreachable)
 
     def _warn_if_published(self) -> None:
