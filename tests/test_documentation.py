@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import runpy
@@ -86,13 +87,25 @@ def test_architecture_names_every_package():
             assert f"`{package.name}/`" in page, package.name
 
 
+def imported(nodes):
+    """Top-level packages of the import statements among some nodes."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module.split(".")[0])
+    return found
+
+
 def test_dependencies_are_those_that_are_imported():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.split(r"[<>=]", requirement)[0] for requirement in project["dependencies"]}
     at_once, anywhere = set(), set()
     for file in (ROOT / "src").rglob("*.py"):
-        at_once |= set(re.findall(r"^(?:from|import) (\w+)", file.read_text(), flags=re.MULTILINE))
-        anywhere |= set(re.findall(r"^ *(?:from|import) (\w+)", file.read_text(), flags=re.MULTILINE))
+        module = ast.parse(file.read_text())
+        at_once |= imported(module.body)
+        anywhere |= imported(ast.walk(module))
     names = {"sklearn": "scikit-learn"}
     third_party = {names.get(name, name) for name in at_once} - set(sys.stdlib_module_names) - {"flipcert"}
     assert third_party <= declared

@@ -39,7 +39,7 @@ def test_figures_are_made_and_a_second_run_says_the_same(tmp_path, monkeypatch):
     ("arguments", "sentence"),
     [
         ((), 'name a figure, or "all"'),
-        (("figure-99",), "there is no figure 'figure-99'"),
+        (("figure-99",), "no figure 'figure-99'"),
         (("figure-2a", "--data", "nowhere"), "needs the features cifar10-lite0-512.npz in nowhere; put it there"),
     ],
 )
