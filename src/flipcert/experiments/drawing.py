@@ -48,7 +48,18 @@ def draw(figure: Figure, rows: Sequence[Row]) -> Any:
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(name, fontsize=10)
         panel(axes, figure, own)
+    _add_legends(canvas)
     return canvas
+
+
+def _add_legends(canvas: Any) -> None:
+    """One legend below all panels if they have the same lines, else one in each, where curves have fallen."""
+    found = [axes.get_legend_handles_labels() for axes in canvas.axes]
+    if all(labels == found[0][1] for _, labels in found):
+        canvas.legend(*found[0], loc="outside lower center", ncols=min(len(found[0][1]), 6), frameon=False, fontsize=8)
+    else:
+        for axes in canvas.axes:
+            axes.legend(loc="upper right", frameon=False, fontsize=7)
 
 
 def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -115,7 +126,6 @@ def _medians(axes: Any, figure: Figure, rows: list[Row]) -> None:
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set(xlabel="partitions", ylabel="median certified flips")
-    axes.legend(frameon=False, fontsize=7)
 
 
 def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
@@ -140,7 +150,6 @@ def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
     axes.set_xlim(0, max(_shown_to(row) for row in rows))
     axes.set_ylim(0, 1.02)
     axes.set(xlabel="flipped labels", ylabel="certified accuracy")
-    axes.legend(frameon=False, fontsize=7)
 
 
 def _with_votes(figure: Figure, rows: list[Row]) -> list[Row]:
@@ -176,7 +185,6 @@ def _times(axes: Any, figure: Figure, rows: list[Row]) -> None:
     axes.set(xscale="log", yscale="log", xlabel="partitions", ylabel="ms a test point")
     axes.set_xticks(partitions, [str(n) for n in partitions], fontsize=7, rotation=45)
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=7)
 
 
 def seconds_a_point(row: Row) -> float:
@@ -200,4 +208,3 @@ def _small_c(axes: Any, figure: Figure, rows: list[Row]) -> None:
     first = min(row["times_threshold"] for row in rows)
     axes.axvspan(first, 1, color=COLOURS[5], alpha=0.15, label="small C: certified")
     axes.set(xscale="log", xlabel="C over its threshold", ylabel="accuracy")
-    axes.legend(frameon=False, fontsize=7)
