@@ -12,6 +12,7 @@ from sklearn.base import clone
 import flipcert
 from flipcert.engine import tiles as grid
 from flipcert.flips import streamed_rows
+from flipcert.flips._ladder import sums_are_exact
 from flipcert.flips.chosen import as_fixed
 from flipcert.flips.labels import Labels
 from flipcert.flips.passes import Tiles, add_exactly, survey
@@ -34,6 +35,11 @@ def streamed(weights, labels, offset=None, n_jobs=1):
     return StreamedRows(tiles_of(weights, n_jobs), labels, offset)
 
 
+def total_of(weights, offset):
+    with np.errstate(over="ignore"):
+        return float(np.abs(weights).sum(dtype=np.float64) + np.abs(offset).sum())
+
+
 @pytest.fixture(autouse=True)
 def narrow_tiles(monkeypatch):
     """Tiles of three samples, and ladders of few rungs."""
@@ -41,7 +47,7 @@ def narrow_tiles(monkeypatch):
     monkeypatch.setattr(streamed_rows, "_FEWEST", 1)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(label_problems(), st.data())
 def test_radii_and_witnesses_against_brute_force(problem, data):
     weights, codes, n_classes, offset = problem
@@ -77,28 +83,38 @@ def long_rows(draw):
     return weights, Labels.of(codes, n_classes, trusted), offset
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(long_rows(), st.sampled_from([1e-4, 1024]))
 def test_every_answer_is_that_of_a_whole_row(problem, megabytes):
-    """A tiny budget makes many passes of one row each."""
+    """A tiny budget makes many passes of one row each.
+
+    Rounded scores may name another of several attacks of the same size; where they are exact, they do not.
+    """
     weights, labels, offset = problem
     whole = WholeRows(weights, labels, offset)
     with config_context(working_memory=megabytes):
         rows = streamed(weights, labels, offset)
-        radii, expected = rows.radii(), whole.radii()
-        for name in ("prediction", "cost", "target"):
-            assert np.array_equal(getattr(radii, name), getattr(expected, name)), name
-        assert np.array_equal(rows.scores()[1], expected.prediction)
-        for one, other in zip(rows.witnesses(), whole.witnesses(), strict=True):
-            assert (one is None) == (other is None)
-            if one is not None:
-                assert np.array_equal(one.indices, other.indices)
-                assert np.array_equal(one.labels, other.labels)
+        radii, predictions, witnesses = rows.radii(), rows.scores()[1], rows.witnesses()
         some = np.array([labels.n_labels - 1, 0, 5])
         assert np.array_equal(rows.at(some), weights[:, some])
+    expected = whole.radii()
+    assert np.array_equal(radii.prediction, expected.prediction)
+    assert np.array_equal(predictions, expected.prediction)
+    assert np.array_equal(radii.cost, expected.cost)
+    for t, (one, other) in enumerate(zip(witnesses, whole.witnesses(), strict=True)):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert len(one) == expected.cost[t]
+            assert labels.coded.movable[one.indices].all()
+            after = exact_winner(weights[t], one.apply(labels.codes), labels.n_classes, offset[t])
+            assert after == radii.target[t] != radii.prediction[t]
+            if sums_are_exact(weights[t], offset[t], total_of(weights[t], offset[t])):
+                assert radii.target[t] == expected.target[t]
+                assert np.array_equal(one.indices, other.indices)
+                assert np.array_equal(one.labels, other.labels)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(label_problems())
 def test_exact_sums(problem):
     weights, codes, n_classes, offset = problem
@@ -156,11 +172,12 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize(
+    ("model", "dtype"), [(m, (np.float32, np.float64)[i % 2]) for i, m in enumerate(MODELS)], ids=str
+)
 def test_models_answer_alike(model, dtype, digits, monkeypatch):
     """A small budget makes a model stream, from the same products."""
-    monkeypatch.setattr(grid, "COLUMNS", 256)
+    monkeypatch.setattr(grid, "COLUMNS", 512)
     X, y, X_test, _ = digits
     X, X_test = X.astype(dtype), X_test[:40].astype(dtype)
     model = clone(model).fit(X, y, trusted=np.arange(len(y)) % 7 == 0)
@@ -168,7 +185,7 @@ def test_models_answer_alike(model, dtype, digits, monkeypatch):
     path = model.replay(X_test[:1], flips[0])
     asked = []
     monkeypatch.setattr(StreamedRows, "radii", lambda rows, radii=StreamedRows.radii: asked.append(rows) or radii(rows))
-    budget = 4 * 32 * 256 * np.dtype(dtype).itemsize
+    budget = 4 * 32 * 512 * np.dtype(dtype).itemsize
     for n_jobs in (1, 2):
         model.set_params(n_jobs=n_jobs)
         with config_context(working_memory=budget / 2**20):

@@ -1,7 +1,7 @@
 """Arrays larger than memory: mapped files whose pages are given back, and scratch files for what is made of them.
 
-A memory-mapped array is read page by page, and pages stay in memory until the system wants them back. Passes over one
-that is larger than the memory budget give them back themselves, piece by piece, so that the process stays small.
+A memory-mapped array is read page by page, and pages stay in memory until the system wants them back. Passes over a
+large file give them back themselves, piece by piece, so that the process stays small.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from flipcert.engine.blocks import memory_budget
 
-# Bytes of a piece that is looked at together.
-_PIECE = 2**24
+# Bytes of a piece that is looked at together, and of files whose pages may all stay in memory.
+_PIECE, _SMALL = 2**24, 2**28
 
 
 def is_large(X: Any) -> bool:
@@ -35,10 +35,10 @@ def row_pieces(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
 
 
 def give_back(part: NDArray[Any]) -> None:
-    """Drop the pages of rows of a large mapped array from memory; whoever reads them again gets them again."""
+    """Drop the pages of some rows of a mapped file from memory; whoever reads them again gets them again."""
     mapping = _mapping(part)
     # Pages of a private mapping may hold what is in no file.
-    if mapping is None or mapping.mode == "c" or mapping.nbytes <= memory_budget():
+    if mapping is None or mapping.mode == "c" or mapping.nbytes <= _SMALL:
         return
     pages = _pages(mapping)
     if pages is not None and hasattr(pages, "madvise") and part.flags.c_contiguous:
