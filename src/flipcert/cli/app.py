@@ -58,7 +58,8 @@ def certify(
     """Certify the predictions for all test points: how many label flips each withstands.
 
     Files: .npz (arrays X and y), .csv or .parquet (a column of labels, all others features), X.npy,y.npy or a folder
-    with both (memory-mapped), .svmlight. A run that was stopped goes on when its command is given again.
+    with both (memory-mapped), a folder of shards (X-000.npy, y-000.npy, ... or .parquet files), .svmlight. A run that
+    was stopped goes on when its command is given again.
 
     [bold]Examples[/]
 

@@ -178,7 +178,8 @@ def _set_floors(ladder, row, labels, first, reach, largest, n_classes):
     for g in range(2 * n_classes):
         floor[g] = 0.0
     ladder.numbers[DEEPEST, 0] = 0.0
-    if not (reach < np.inf and 0.0 < largest < 1e300):
+    # Bins too narrow or too wide for a double tell nothing.
+    if not (reach < np.inf and 1e-300 < largest < 1e300):
         return
     n_bins = N_BINS if row.size > 16 * _SAMPLE else N_BINS // 4
     for b in range(n_bins):
