@@ -14,6 +14,7 @@ import flipcert
 from flipcert.datasets.files import Columns, digest, read_table
 from flipcert.engine import mapped
 from flipcert.engine import tiles as grid
+from flipcert.ensemble.partition import lexicographic_places
 from flipcert.kernels import NTK
 
 # A budget that 1,437 digits in single precision are larger than, in megabytes.
@@ -72,6 +73,19 @@ def test_mapped_features_are_not_copied(on_disk, small_files_too, monkeypatch):
         assert mapped.is_large(ensemble._electorate._product.right)
         for estimator in ensemble.estimators_:
             assert isinstance(estimator.X_fit_.base, np.memmap)
+
+
+def test_places_of_mapped_rows(small_files_too):
+    """Rows that tie in one feature after the other, all of them and some."""
+    X = np.random.default_rng(0).integers(0, 2, (500, 9)).astype(np.float64)
+    X[:, 0] = 1.0
+    expected = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    on_disk = mapped.scratch(X.shape, X.dtype)
+    on_disk[:] = X
+    with config_context(working_memory=1e-3):
+        assert mapped.is_large(on_disk)
+        assert np.array_equal(lexicographic_places(on_disk), expected)
+    assert np.array_equal(lexicographic_places(X), expected)
 
 
 def test_what_is_not_finite_is_found_in_pieces(on_disk, small_files_too, tmp_path):

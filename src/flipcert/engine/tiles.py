@@ -1,7 +1,7 @@
 """The grid of columns: weights of very many training samples are formed in tiles, on one grid for every job.
 
-A matrix product may round differently in another shape. Weights that are held whole and weights that are streamed come
-from the same products, tile by tile, so they are the same numbers.
+A matrix product may round differently in another shape. Weights that are held whole and weights that are streamed are
+the same products, tile by tile, so they are the same numbers.
 """
 
 from __future__ import annotations

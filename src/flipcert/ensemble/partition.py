@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from flipcert.engine.mapped import give_back, row_pieces, scratch
+from flipcert.engine.mapped import give_back, is_large, row_pieces, scratch
 from flipcert.validation import check_choice, check_integers
 
 RULES = ("sorted", "hash", "random")
@@ -107,15 +107,15 @@ def lexicographic_places(X: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _entries(X: NDArray[Any], rows: NDArray[np.int64], feature: int) -> NDArray[Any]:
-    """One feature of some rows."""
-    if rows.size < X.shape[0]:
+    """One feature of some rows, in their order; many rows of a large file are read as they come."""
+    if not is_large(X) or rows.size < X.shape[0] // 64:
         values = X[rows, feature]
         give_back(X)
         return values
     values = np.empty(X.shape[0], X.dtype)
     for place, part in row_pieces(X):
         values[place] = part[:, feature]
-    return values
+    return values[rows]
 
 
 def _content_hash(row: NDArray[Any]) -> int:
