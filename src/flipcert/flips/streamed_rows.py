@@ -132,17 +132,17 @@ class StreamedRows:
         """``found(t, row, chosen, answer)`` for each row and its cheapest change of prediction."""
         results: dict[int, Result] = {}
         tries = dict.fromkeys(range(self._tiles.n_rows), 0)
-        undecided = [t for t in tries if not self._survey.slack[t] < np.inf]
+        # Rows that need more than doubles with an error bound.
+        undecided = {t for t in tries if not self._survey.slack[t] < np.inf}
 
         def decide(task: tuple[int, Chosen]) -> tuple[int, Result | None]:
             t, chosen = task
-            row = self._row(t, chosen)
+            row = self._row(t, chosen, t in undecided)
             answer = row.run(cheapest_change, row.slack, self._labels.unreachable)
             return (answer[0], None) if answer[0] < 0 else (0, found(t, row, chosen, answer))
 
         while tries:
-            self._add_exactly(undecided)
-            undecided = []
+            self._add_exactly(sorted(undecided))
             for group in self._groups(tries):
                 rows = [plan.row for plan in group]
                 picked = choose(
@@ -155,20 +155,19 @@ class StreamedRows:
                     if state == TRUNCATED:
                         tries[t] += 1
                     elif state == UNDECIDED:
-                        if t in self._exact:
+                        if t in undecided:
                             raise CertificateError("integers left a comparison undecided; please report this row.")
-                        undecided.append(t)
+                        undecided.add(t)
                     else:
                         results[t] = result  # type: ignore[assignment]
                         del tries[t]
         return [results[t] for t in range(self._tiles.n_rows)]
 
-    def _row(self, t: int, chosen: Chosen) -> Row:
-        """One row, in the simplest arithmetic that decides it, as far as is known."""
-        exact = self._exact.get(t)
-        if exact is not None and not exact.fit_doubles:
-            return ChosenIntegers(chosen, self._labels, exact)
-        slack = self._survey.slack[t] if exact is None else 0.0
+    def _row(self, t: int, chosen: Chosen, exactly: bool) -> Row:
+        """One row, in doubles with an error bound or in arithmetic that is exact."""
+        if exactly and not self._exact[t].fit_doubles:
+            return ChosenIntegers(chosen, self._labels, self._exact[t])
+        slack = 0.0 if exactly else self._survey.slack[t]
         return ChosenDoubles(chosen, self._labels, self._survey.scores[t], slack)
 
     def _groups(self, tries: dict[int, int]) -> list[list[_Plan]]:
