@@ -69,9 +69,9 @@ def certify(
     """Certify the predictions for all test points: how many label flips each withstands.
 
     Files: .npz (arrays X and y); .csv or .parquet (a column of labels, all others are features); X.npy,y.npy or a
-    folder with both; .svmlight. Or a data set by name: digits:train and digits:test, mnist, mnist-1-vs-7, cifar10, or
-    NAME for NAME.npz in the folder that FLIPCERT_DATA names. A run that was stopped goes on when its command is given
-    again.
+    folder with both; a folder of shards (X-000.npy, y-000.npy, ... or .parquet files); .svmlight. Or a data set by
+    name: digits:train and digits:test, mnist, mnist-1-vs-7, cifar10, or NAME for NAME.npz in the folder that
+    FLIPCERT_DATA names. A run that was stopped goes on when its command is given again.
 
     [bold]Examples[/]
 
