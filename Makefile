@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-browser test-kills test-cluster lint pytest bench evidence clean
+.PHONY: demo test test-browser test-kills test-cluster lint pytest bench evidence reproduce reproduce-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/flipcert demo
@@ -46,6 +46,17 @@ bench: $(VENV)/.tools
 evidence: $(VENV)/.tools
 	$(BIN)/python -m flipcert.evidence --out docs $(ARGS)
 
+# All figures of the paper, from the data in FLIPCERT_DATA: up to three hours on two cores. What is shown in docs/results
+# is taken from there.
+reproduce: $(VENV)/.tools
+	$(BIN)/flipcert reproduce all --out reproduction $(ARGS)
+	mkdir -p docs/results
+	cp reproduction/results/* docs/results/
+
+# The same on bundled digits, to see that every figure can be made; needs no data and no network.
+reproduce-quick: $(VENV)/.tools
+	$(BIN)/flipcert reproduce all --quick --digits --out reproduction-quick
+
 # The package with what the demo needs.
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -61,5 +72,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,6 +21,7 @@ from benchmarks.rows import (
     growth,
     imagenet,
     kernels,
+    larger_than_memory,
     memory,
     mnist,
     networks,
@@ -54,12 +55,14 @@ GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "cluster": cluster.rows,
     "scale": scale.rows,
     "memory": memory.rows,
+    "large": larger_than_memory.rows,
     "startup": startup.rows,
     "tightness": tightness.rows,
     "growth": growth.rows,
 }
-# Only when asked for: an hour of work and most of the memory of a small machine; data that not everyone has.
-ON_REQUEST = ("mnist", "published-network")
+# Only when asked for: an hour of work and most of the memory of a small machine; gigabytes of scratch files; data that
+# not everyone has.
+ON_REQUEST = ("mnist", "large", "published-network")
 
 
 def main() -> None:

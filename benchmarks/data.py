@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,23 @@ def digits() -> Features:
     return Features(train - centre, labels, test - centre, 10, "digits, centred", truth)
 
 
-def synthetic(n_train: int, n_features: int, n_classes: int, n_test: int, seed: int = 0) -> Features:
-    """Non-negative features with classes: rectified normal numbers around one centre a class."""
+def synthetic(
+    n_train: int,
+    n_features: int,
+    n_classes: int,
+    n_test: int,
+    seed: int = 0,
+    room: Callable[[tuple[int, int], type], NDArray[Any]] = np.empty,
+) -> Features:
+    """Non-negative features with classes: rectified normal numbers around one centre a class.
+
+    ``room`` makes the arrays that they are put into.
+    """
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((n_classes, n_features), np.float32)
 
     def draw(classes: NDArray[np.int64]) -> NDArray[np.float32]:
-        rows = np.empty((classes.size, n_features), np.float32)
+        rows = room((classes.size, n_features), np.float32)
         # In pieces, so that making the data takes no more memory than the data.
         for start in range(0, classes.size, 4096):
             piece = rows[start : start + 4096]

@@ -6,12 +6,15 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+from command_line import write_irises
+
+# A busy machine is no fault of a test, and no reason to fail it.
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
@@ -31,3 +34,12 @@ def blobs():
     y = np.arange(45) % 3
     X = centres[y] + rng.normal(size=(45, 2))
     return X[:30], y[:30], X[30:], y[30:]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Irises in files of all formats, in the folder that commands are given in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    write_irises()
+    return tmp_path

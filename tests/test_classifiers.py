@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -64,6 +65,32 @@ def test_labels_of_any_type(model, names, blobs):
     assert np.array_equal(certificates.prediction, named.classes_[plain.prediction])
     assert np.array_equal(certificates.radius, plain.radius)
     assert np.array_equal(named.predict(X_test), certificates.prediction)
+
+
+LAYOUTS = {
+    "columns first": np.asfortranarray,
+    "every second column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "backwards": lambda X: X[::-1].copy()[::-1],
+    "read-only": lambda X: np.frombuffer(X.tobytes(), X.dtype).reshape(X.shape),
+    "lists": np.ndarray.tolist,
+    "frame": pd.DataFrame,
+    "whole numbers": lambda X: X.astype(np.int8),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("model", [*MODELS, *PEERS, *ENSEMBLES[:4]], ids=str)
+def test_inputs_of_any_layout(model, layout, blobs):
+    X, y, X_test = np.round(2 * blobs[0]), blobs[1], np.round(2 * blobs[2])
+    plain = clone(model).fit(X, y)
+    other = clone(model).fit(LAYOUTS[layout](X), y)
+    expected, certificates = plain.certify(X_test), other.certify(LAYOUTS[layout](X_test))
+    assert np.array_equal(certificates.prediction, expected.prediction)
+    assert np.array_equal(certificates.radius, expected.radius)
+    assert np.array_equal(certificates.radius_upper, expected.radius_upper)
+    for one, two in zip(plain.worst_flips(X_test), other.worst_flips(LAYOUTS[layout](X_test)), strict=True):
+        assert (one is None) == (two is None)
+        assert one is None or np.array_equal(one.indices, two.indices)
 
 
 def test_boolean_labels(blobs):

@@ -1,74 +1,32 @@
-"""The command line: formats, run folders, resuming, attacks, sweeps, reports, and one sentence for what is wrong."""
+"""The command line: formats, models, attacks, sweeps, reports, help, and one sentence for what is wrong."""
 
 from __future__ import annotations
 
 import csv
-import errno
 import io
+import itertools
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
-import pandas as pd
 import pytest
 from pyarrow import parquet
-from sklearn.datasets import load_iris
-from typer.testing import CliRunner
 
 import flipcert
-from flipcert.cli import app
-from flipcert.engine import blocks
-from flipcert.runs import folder as run_folder
-
-IRIS_X, IRIS_Y = load_iris(return_X_y=True)
-NAMES = np.array(["setosa", "versicolor", "virginica"])
-X_TRAIN, Y_TRAIN, X_TEST, Y_TEST = IRIS_X[::2], NAMES[IRIS_Y[::2]], IRIS_X[1::2], NAMES[IRIS_Y[1::2]]
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def summary_of(*arguments):
-    result = run(*arguments, "--json", "--quiet")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
-
-
-def refused(*arguments, code=2):
-    """What is said to a command that cannot be carried out: one sentence."""
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    said = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
-    assert len(said) == 1, result.output
-    assert said[0].endswith(".")
-    return said[0]
-
-
-@pytest.fixture
-def data(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    for name, X, y in (("train", X_TRAIN, Y_TRAIN), ("test", X_TEST, Y_TEST)):
-        np.savez(f"{name}.npz", X=X, y=y)
-        np.save(f"X_{name}.npy", X)
-        np.save(f"y_{name}.npy", y)
-        frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(label=y)
-        frame.to_csv(f"{name}.csv", index=False)
-        frame.to_parquet(f"{name}.parquet")
-        frame.drop(columns="label").to_csv(f"{name}-unlabelled.csv", index=False)
-    return tmp_path
-
-
-MODEL = ("--model", "ridge", "--kernel", "rbf", "--reg", "0.5", "--partitions", "3")
-
-
-def python_certificates():
-    base = flipcert.KernelRidge(flipcert.kernels.RBF(), reg=0.5)
-    return flipcert.PartitionEnsemble(base, n_partitions=3).fit(X_TRAIN, Y_TRAIN).certify(X_TEST)
+from command_line import (
+    IRIS_Y,
+    MODEL,
+    NAMES,
+    X_TEST,
+    X_TRAIN,
+    Y_TEST,
+    Y_TRAIN,
+    python_certificates,
+    refused,
+    run,
+    summary_of,
+)
 
 
 def test_all_formats_give_what_python_gives(data):
@@ -204,84 +162,6 @@ def test_wrong_data_is_refused(data):
     assert "has 3 features, but train.npz has 4" in refused("certify", "train.npz", "narrow.npz")
 
 
-def test_folders_of_other_runs_are_refused_not_overwritten(data):
-    summary_of("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
-    before = {file.name: file.read_bytes() for file in (data / "run").iterdir()}
-    other = (*MODEL[:-1], "5")
-    assert "holds another run" in refused("certify", "train.npz", "test.npz", *other, "--out", "run")
-    assert "models: 0: partitions was 3, is 5" in refused("certify", "train.npz", "test.npz", *other, "--out", "run")
-    assert "inputs: test: sha256 was" in refused("certify", "train.npz", "train.npz", *MODEL, "--out", "run")
-    assert {file.name: file.read_bytes() for file in (data / "run").iterdir()} == before
-    (data / "mine").mkdir()
-    (data / "mine" / "thesis.txt").write_text("words")
-    assert "holds other files and no run" in refused("certify", "train.npz", "test.npz", "--out", "mine")
-    assert "is a file" in refused("certify", "train.npz", "test.npz", "--out", "train.npz")
-    assert "has not finished" in refused("report", "mine")
-    assert "is not the folder of a run" in refused("report", "nowhere")
-
-
-def test_a_full_disk_is_told_in_a_sentence(data, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(run_folder.RunFolder, "keep", full)
-    said = refused("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
-    assert said == "Error: --out run cannot be written: no space left on device."
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 8)
-
-
-def test_a_run_that_was_stopped_ends_with_the_same_bytes(data, monkeypatch, small_blocks):
-    command = ("certify", "train.npz", "test.npz", *MODEL, "--image-shape", "2,2", "--quiet")
-    assert run(*command, "--out", "whole").exit_code == 0
-    keep, kept = run_folder.RunFolder.keep, []
-
-    def keep_some(folder, name, outcome):
-        if len(kept) % 3 == 2:
-            kept.append("stopped")
-            raise KeyboardInterrupt
-        kept.append(name)
-        keep(folder, name, outcome)
-
-    monkeypatch.setattr(run_folder.RunFolder, "keep", keep_some)
-    codes = []
-    while not codes or codes[-1] != 0:
-        codes.append(run(*command, "--out", "parts").exit_code)
-    assert len(codes) >= 3
-    assert len(kept) == len(set(kept)) + kept.count("stopped") - 1  # no block twice
-    for name in ("certificates.parquet", "attacks.parquet", "images.npz", "report.html", "run.json"):
-        assert (data / "parts" / name).read_bytes() == (data / "whole" / name).read_bytes(), name
-    assert sorted(file.name for file in (data / "parts").iterdir()) == sorted(
-        ["certificates.parquet", "attacks.parquet", "images.npz", "report.html", "run.json", "summary.json"]
-    )
-
-
-def test_a_run_that_is_killed_goes_on(data, tmp_path):
-    """A real kill: the process has no chance to tidy up."""
-    rng = np.random.default_rng(0)
-    np.savez("large.npz", X=rng.normal(size=(3000, 20)).astype("f4"), y=rng.integers(0, 3, 3000))
-    np.savez("many.npz", X=rng.normal(size=(20_000, 20)).astype("f4"))
-    command = [sys.executable, "-m", "flipcert", "certify", "large.npz", "many.npz", "--quiet", "--attacks", "5",
-               "--partitions", "20", "--jobs", "1", "--out"]  # fmt: skip
-    process = subprocess.Popen([*command, "killed"])
-    deadline = time.monotonic() + 120
-    while len(list((data / "killed").glob("blocks/*.npz"))) < 3 and time.monotonic() < deadline:
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    assert not (data / "killed" / "summary.json").exists()
-    assert "has not finished" in refused("report", "killed")
-    for folder in ("killed", "whole"):
-        subprocess.run([*command, folder], check=True, capture_output=True)
-    for name in ("certificates.parquet", "attacks.parquet", "report.html"):
-        assert (data / "killed" / name).read_bytes() == (data / "whole" / name).read_bytes()
-    assert not list((data / "killed").glob(".*"))
-
-
 @pytest.mark.parametrize("model", [MODEL, ("--model", "ridge"), ("--model", "neighbors", "--neighbors", "9"), ()])
 def test_attacks_work_when_they_are_carried_out(data, model):
     row = 3
@@ -354,15 +234,6 @@ def test_a_median_can_be_demanded(data):
     assert "is below --fail-under 70" in result.stderr
 
 
-def test_damaged_runs_are_refused(data):
-    summary_of("certify", "train.npz", "test.npz", "--out", "run")
-    whole = (data / "run" / "certificates.parquet").read_bytes()
-    (data / "run" / "certificates.parquet").write_bytes(whole[:-20])
-    assert "does not hold a complete run" in refused("report", "run")
-    (data / "run" / "run.json").write_text("{")
-    assert "is damaged" in refused("certify", "train.npz", "test.npz", "--out", "run")
-
-
 def test_results_go_to_standard_output_and_progress_does_not(data):
     result = run("certify", "train.npz", "test.npz", "--json")
     assert json.loads(result.stdout)
@@ -379,11 +250,14 @@ def test_help_is_quick_and_teaches():
     assert run("--version").stdout.strip() == f"flipcert {flipcert.__version__}"
 
 
-def test_two_processes_do_not_share_a_folder(data):
-    identity = {"a": 1}
-    second = run_folder.RunFolder(data / "run", identity).opened()
-    with run_folder.RunFolder(data / "run", identity).opened(), pytest.raises(ValueError, match="in use by another"):
-        second.__enter__()
+@pytest.mark.parametrize("command", ["certify", "sweep", "attack", "report"])
+def test_help_fits_the_terminal(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    prose = run(command, "--help").stdout.split("╭")[0].split("\n")
+    for line, after in itertools.pairwise(line.strip() for line in prose):
+        if line and after:  # of one paragraph, which goes to the next line only where it has to
+            assert len(f"{line} {after.split()[0]}") > 78, (line, after)
+            assert not line.startswith("flipcert "), "an example that needs a second line"
 
 
 @pytest.mark.parametrize(
@@ -393,7 +267,7 @@ def test_two_processes_do_not_share_a_folder(data):
          "--model smoothed --flip-probability 0.05 --reg 0.5 --method kl"),
         (flipcert.BoundedNetwork((4,), learning_rate=0.3, epochs=3, max_flips=4),
          "--model network --hidden 4 --learning-rate 0.3 --epochs 3 --max-flips 4"),
-        (flipcert.MilpSVM("rbf", C=0.05, time_limit=5), "--model milp-svm --kernel rbf --C 0.05 --time-limit 5"),
+        (flipcert.MilpSVM("rbf", C=0.05, time_limit=600), "--model milp-svm --kernel rbf --C 0.05 --time-limit 600"),
     ],
 )  # fmt: skip
 def test_peers(data, model, options):

@@ -17,6 +17,7 @@ from flipcert.experiments.figure import Cell
 from flipcert.experiments.parts import Part
 from flipcert.experiments.reproduction import reproduce, rows_of
 from flipcert.experiments.source import digits
+from flipcert.experiments.source import load as load_source
 from flipcert.experiments.table import read_table, row_of, write_table
 from flipcert.experiments.verdicts import RULES, judge
 from flipcert.experiments.workshop import Workshop
@@ -268,3 +269,49 @@ def test_settings_of_a_cell_take_the_shape_from_the_data(tmp_path):
     cell = Cell("mnist", "svm", 2, "none", (("kernel", "conv-ntk"),))
     assert Workshop(tmp_path, few_digits).settings(cell).options["image_shape"] == (1, 8, 8)
     assert workshop.describe(cell) == "mnist svm kernel conv-ntk, 2 partitions"
+
+
+@pytest.fixture
+def data_folder(tmp_path):
+    """A data folder with features of a few images of 4 x 4 pixels, and the images as MNIST publishes them."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "data"
+    (folder / "mnist").mkdir(parents=True)
+    y = {"train": np.arange(40) % 10, "test": np.arange(20) % 10}
+    images = {part: rng.integers(0, 256, (labels.size, 28, 28)).astype(np.uint8) for part, labels in y.items()}
+    for part, prefix in (("train", "train"), ("test", "t10k")):
+        shape = np.array(images[part].shape, ">i4").tobytes()
+        (folder / "mnist" / f"{prefix}-images-idx3-ubyte").write_bytes(b"\0\0\x08\x03" + shape + images[part].tobytes())
+        shape = np.array(y[part].shape, ">i4").tobytes()
+        labels = y[part].astype(np.uint8).tobytes()
+        (folder / "mnist" / f"{prefix}-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01" + shape + labels)
+    arrays = {"y_train": y["train"], "y_test": y["test"]}
+    maps = {f"x_{part}": rng.random((labels.size, 32)).astype(np.float32) for part, labels in y.items()}
+    np.savez(folder / "mnist-rotnet.npz", image_shape=np.array([2, 4, 4]), **arrays, **maps)
+    counts = {name: (values * 255).astype(np.uint8) for name, values in maps.items()}
+    np.savez(folder / "cifar10-lite0-512.npz", scale=np.float32(0.5), **arrays, **counts)
+    return folder
+
+
+def test_the_data_of_figures_come_from_the_data_folder(data_folder):
+    cifar10 = load_source("cifar10", data_folder)
+    stored = np.load(data_folder / "cifar10-lite0-512.npz")
+    assert cifar10.X_train.dtype == np.float32
+    assert np.array_equal(cifar10.X_test, stored["x_test"] * np.float32(0.5))
+    assert cifar10.partition_by is None
+    two = load_source("mnist-1-vs-7", data_folder)
+    assert two.image_shape == (2, 4, 4)
+    assert set(two.y_train) == set(two.y_test) == {1, 7}
+    assert two.X_train.shape == (8, 32)
+    assert two.partition_by.shape == (8, 784)
+    assert np.array_equal(
+        two.partition_by, load_source("mnist", data_folder).partition_by[np.isin(np.arange(40) % 10, (1, 7))]
+    )
+
+
+@pytest.mark.parametrize("name", ["cifar10", "mnist"])
+def test_missing_features_are_told_with_what_to_do(name, data_folder):
+    file = {"cifar10": "cifar10-lite0-512", "mnist": "mnist-rotnet"}[name]
+    (data_folder / f"{file}.npz").unlink()
+    with pytest.raises(ValueError, match=rf"needs the features {file}.npz in .*; (put it there|make it: flipcert)"):
+        load_source(name, data_folder)

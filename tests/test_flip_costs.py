@@ -295,3 +295,10 @@ def test_what_a_coarse_error_bound_decides_is_right(problem, slack):
         if not row.has_negative:
             assert np.array_equal(lower, truth)
         assert np.array_equal(lower == 0, np.arange(n_classes) == first)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-299, 1e299, 1e305])
+def test_long_rows_of_tiny_and_huge_weights(size):
+    """A histogram of weights needs bins that doubles can count."""
+    weights = np.full((1, 100), size)
+    assert flipcert.flip_costs(weights, [0] * 60 + [1] * 40, n_classes=2).tolist() == [[0, 11]]

@@ -21,7 +21,7 @@ def test_what_stops_a_job_is_not_hidden_by_the_tasks_still_under_way():
         return number
 
     def keep(place, result):
-        assert others_are_ready.wait(10)
+        assert others_are_ready.wait(600)
         raise Full("no room")
 
     with pytest.raises(Full, match="no room"):

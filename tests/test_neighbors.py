@@ -41,6 +41,15 @@ def test_neighbors_at_distance_zero_outweigh_all_others():
     assert np.isfinite(weights_of(model, np.array([[1e-310]]))).all()
 
 
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_subnormal_inputs(weights, blobs):
+    X, y, X_test, _ = (np.round(part) for part in blobs)  # on a grid, which the smallest numbers can hold
+    reference = flipcert.WeightedNeighbors(5, weights).fit(X, y).certify(X_test)
+    tiny = flipcert.WeightedNeighbors(5, weights).fit(X * 5e-324, y).certify(X_test * 5e-324)
+    assert np.array_equal(tiny.radius, reference.radius)
+    assert np.array_equal(tiny.prediction, reference.prediction)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [2.0**-80, 1.0, 2.0**60])
 def test_neighbors_do_not_depend_on_the_unit(scale, dtype, blobs):

@@ -1,61 +1,23 @@
-"""The report: what the page says is what was proven, whatever the data are."""
+"""The report: what the page says is what was proven."""
 
 from __future__ import annotations
 
 import base64
 import html
 import json
-import os
 import re
-import struct
-import zlib
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import flipcert
-from flipcert.evaluation.report import notable_points, report_page, write_report
-from flipcert.evaluation.report.labels import place_labels
-from flipcert.evaluation.report.pictures import Album, png, thumbnail
+from flipcert.evaluation.report import notable_points, report_page
 from flipcert.evaluation.report.points import most_attacked
-from flipcert.evaluation.report.words import headline, percent, shorten
-from flipcert.evaluation.result import Attack, Result
-from results import NASTY, made_up, real_result, sweep
-
-VOID = {"meta", "link", "input", "br"}
-
-
-class Page(HTMLParser):
-    """Elements, text and attributes of a page; refuses what is not closed."""
-
-    def __init__(self, source):
-        super().__init__(convert_charrefs=True)
-        self.open, self.tags, self.pieces, self.values = [], [], [], []
-        self.feed(source)
-        self.close()
-        assert not self.open
-        self.text = re.sub(r"\s+", " ", "".join(self.pieces))
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        self.values += [value for _, value in attributes]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open[-1:] not in (["script"], ["style"]):
-            self.pieces.append(data)
-
-    def named(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
+from flipcert.evaluation.report.words import percent
+from flipcert.evaluation.result import Attack
+from pages import Page, png_pixels
+from results import made_up, real_result, sweep
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +170,7 @@ def test_several_results_are_compared(several):
         said += f", at most {flipcert.median_certified_robustness(correct, c.radius_upper)}"
         if c.blackbox_radius is not None:
             said += f"; by the votes alone {flipcert.median_certified_robustness(correct, c.blackbox_radius)}"
-        assert f"<title>reg {result.settings['reg']}, {said}</title>" in source
+        assert f"<title>reg {result.settings['reg']:g}, {said}</title>" in source
     assert "That also holds for a choice among the results" in page.text
 
 
@@ -222,250 +184,8 @@ def test_one_line_of_a_sweep_names_its_parts(several):
     def names(results):
         return re.findall(r'class="label aside[^>]*>([^<]*)<', report_page(results))
 
-    assert names(several) == ["reg 0.1", "reg 1.0"] or names(several) == ["reg 1.0", "reg 0.1"]
+    assert sorted(names(several)) == ["reg 0.1", "reg 1"]
     assert set(names([made_up(seed=i, n_partitions=n) for i, n in enumerate((1, 10))])) >= {"proven", "votes alone"}
-
-
-def test_names_cannot_break_the_page():
-    nasty = made_up(classes=NASTY, name=NASTY[0], model=NASTY[1], settings={NASTY[2]: NASTY[3]})
-    source = report_page([nasty, replace(nasty, name=NASTY[1], n_partitions=2)], title=NASTY[0])
-    page = Page(source)
-    assert [name for name, _ in page.tags].count("script") == 1
-    assert [name for name, _ in page.tags].count("style") == 1
-    assert [name for name, _ in page.tags].count("title") >= 1
-    assert "img" not in [name for name, _ in page.tags]
-    assert not [value for _, attributes in page.tags for value in attributes if value.startswith("on")]
-    assert "{{ 7 * 7 }}" in page.text
-    assert "&amp; &lt;b&gt;" in page.text
-    assert NASTY[0] in page.text
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        made_up(),
-        made_up(votes=False),
-        made_up(exact=0.0),
-        made_up(beyond=0.3),
-        made_up(5, 40, beyond=1.0),
-        made_up(1, 30, 2),
-        made_up(2, 3, 2),
-        made_up(12_000, 50_000, [f"class {i}" for i in range(1000)]),
-        replace(made_up(), attacks=()),
-        made_up(classes=[True, False]),
-        made_up(classes=[0.5, 1.5, 2.5]),
-        made_up(classes=np.array(["a", "b"], object)),
-    ],
-    ids=lambda result: f"{len(result.certificates)} of {result.certificates.n_labels}",
-)
-def test_pages_of_all_kinds_are_whole_small_and_offline(result):
-    for labels in (result.labels, None):
-        source = report_page([replace(result, labels=labels)])
-        page = Page(source)
-        assert len(source) < 150_000
-        assert "nan" not in source.lower().replace("nano", "")
-        assert "inf%" not in source
-        for _, attributes in page.tags:
-            for key in ("src", "href", "xlink:href", "action", "srcset", "data"):
-                assert attributes.get(key, "#").startswith(("#", "data:")), attributes
-        assert not re.search(r"url\(|@import|https?:", source)
-        for attributes in page.named("svg"):
-            hidden = attributes.get("class") == "album" or "viewbox" in attributes
-            assert hidden or attributes.get("aria-label") or attributes.get("role") is None
-        ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
-        assert len(ids) == len(set(ids))
-
-
-def test_nobody_is_correct():
-    result = made_up(20)
-    wrong = replace(result, labels=np.where(result.certificates.prediction == 0, 1, 0))
-    page = Page(report_page([wrong]))
-    assert "No prediction is correct, so there is no robustness to measure." in page.text
-
-
-def test_no_attack_is_known():
-    c = made_up().certificates
-    bare = replace(c, radius_upper=np.full(len(c), c.n_labels), target=np.ma.masked_all(len(c), int))
-    page = Page(report_page([Result("", bare, None)]))
-    assert "No attack is known" in page.text
-    assert "no attack is known." in page.text
-    assert "known attacks" not in page.text.split("What is promised")[0]
-    assert "A lower bound" in page.text
-
-
-def test_promises_count():
-    result = made_up(exact=0.5)
-    c = result.certificates
-    page = Page(report_page([result])).text
-    assert f"{c.exact.sum()} of 200 radii ({percent(c.exact.mean())}) are exact" in page
-    assert f"{c.rounding_sensitive.sum()} of 200 certificates" in page
-    assert "Labels only" in page
-    assert "Nothing tuned on these labels" in page
-    assert "Wide networks" not in page
-    assert "Wide networks" in Page(report_page([replace(result, settings={"kernel": "NTK()"})])).text
-    calm = replace(c, rounding_sensitive=np.zeros(200, bool), radius_upper=c.radius)
-    page = Page(report_page([replace(result, certificates=calm)])).text
-    assert "All 200 radii are exact" in page
-    assert "No certificate here is so close" in page
-
-
-def test_a_curve_is_called_exact_only_if_every_point_is():
-    result = made_up(20_000, 50_000, exact=1.0)
-    assert "so the curve is exact" in Page(report_page([result])).text
-    # One open point, too far out to be seen in the plot.
-    upper = result.certificates.radius_upper.copy()
-    right = result.certificates.correct(result.labels)
-    upper[np.argmax(np.where(right, upper, -1))] += 1
-    certificates = replace(result.certificates, radius_upper=upper)
-    page = Page(report_page([replace(result, certificates=certificates, attacks=())])).text
-    assert "so the curve is exact" not in page
-    assert "over 99.9 %" in page
-
-
-def test_a_large_sweep_stays_small():
-    class Photos(dict):
-        def get(self, row, default=None):
-            return np.random.default_rng(row).integers(0, 255, (48, 48, 3), dtype=np.uint8)
-
-    photos = Photos()
-    results = [
-        made_up(10_000, 50_000, 1000, seed=i % 12, name=f"svm {i}", n_partitions=10 * (i % 8) + 1,
-                settings={"reg": i // 8}, test_images=photos, train_images=photos)
-        for i in range(48)
-    ]  # fmt: skip
-    page = report_page(results)
-    assert len(page.encode()) < 1_700_000
-    assert "left out to keep the page small" in page
-    more = [replace(result, name=f"again {i}", test_images={}, train_images={}) for i, result in enumerate(results)]
-    page = Page(report_page(results[::2] + more))
-    assert "Details of the 48 most robust of the 72 results." in page.text
-    assert len([a for a in page.named("button") if a.get("role") == "tab"]) == 48
-    assert len(page.named("a")) == 48
-    assert "again 47" in page.text
-
-
-def test_the_same_results_give_the_same_page(one, tmp_path):
-    write_report([one], tmp_path / "a.html", title="digits")
-    write_report([one], tmp_path / "b.html", title="digits")
-    first = (tmp_path / "a.html").read_bytes()
-    assert first == (tmp_path / "b.html").read_bytes()
-    assert first.decode() == report_page([one], title="digits")
-    assert first.startswith(b"<!doctype html>")
-
-
-def test_certificates_report_themselves(one, tmp_path):
-    path = tmp_path / "report.html"
-    one.certificates.report(path, one.labels.tolist())
-    assert "Half of the correct predictions" in path.read_text(encoding="utf-8")
-    one.certificates.report(path)
-    assert "Half of the predictions" in path.read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match=r"y has shape \(1,\), but there are 80 certificates"):
-        one.certificates.report(path, [1])
-    assert os.listdir(tmp_path) == ["report.html"]
-
-
-def test_bad_results_are_refused(one):
-    with pytest.raises(ValueError, match="results is empty"):
-        report_page([])
-    with pytest.raises(ValueError, match=r"results\[1\].labels do not fit: y has shape \(2,\)"):
-        report_page([one, replace(one, labels=one.labels[:2])])
-    attack = replace(one.attacks[0], row=80)
-    with pytest.raises(ValueError, match=r"results\[0\] has an attack on row 80, but 80 test points"):
-        report_page([replace(one, attacks=(attack,))])
-    certified = int(one.certificates.radius.argmax())
-    attack = Attack(certified, np.array([3]), np.array([0]), np.array([1]))
-    with pytest.raises(ValueError, match=rf"attack of 1 flips on row {certified}, which is certified to withstand"):
-        report_page([replace(one, attacks=(attack,))])
-    with pytest.raises(ValueError, match=r"uint8 of shape .*; got shape \(8, 8\) of float64"):
-        report_page([replace(one, test_images={i: np.ones((8, 8)) for i in range(80)})])
-    empty = flipcert.Certificates(
-        *[np.array([], int)] * 3, None, *[np.ma.array([], dtype=int)] * 2, np.array([], bool), 5
-    )
-    with pytest.raises(ValueError, match=r"results\[0\] has no test points"):
-        report_page([Result("", empty)])
-
-
-@pytest.mark.parametrize(
-    ("median", "counting", "points", "labelled", "said"),
-    [
-        (
-            219,
-            900,
-            1000,
-            True,
-            "Half of the correct predictions withstand 219 flipped labels, 0.4 % of the training set",
-        ),
-        (1, 900, 1000, False, "Half of the predictions withstand 1 flipped label, 0.002 % of the training set"),
-        (0, 9, 10, True, "Fewer than half of the correct predictions are proven to withstand a single flipped label"),
-        (50_000, 9, 10, True, "Half of the correct predictions withstand any flips of the 50,000 training labels"),
-        (0, 0, 10, True, "No prediction is correct, so there is no robustness to measure"),
-        (7, 1, 10, True, "The only correct prediction withstands 7 flipped labels, 0.01 % of the training set"),
-        (7, 1, 1, True, "The prediction withstands 7 flipped labels, 0.01 % of the training set"),
-        (0, 1, 1, False, "The prediction is not proven to withstand a single flipped label"),
-    ],
-)
-def test_headlines(median, counting, points, labelled, said):
-    assert str(headline(median, counting, points, 50_000, labelled=labelled)) == said
-
-
-@pytest.mark.parametrize(
-    ("share", "said"),
-    [(0, "0 %"), (1, "100 %"), (0.5, "50.0 %"), (0.99999, "over 99.9 %"), (0.9994, "99.9 %"), (0.00438, "0.4 %"),
-     (0.00001, "0.001 %"), (0.00096, "0.1 %")],
-)  # fmt: skip
-def test_percent(share, said):
-    assert percent(share) == said
-
-
-def test_long_names_keep_both_ends():
-    assert shorten("class number 1234", 12) == "class … 1234"
-    assert len(shorten("x" * 99, 12)) == 12
-    assert shorten("short", 12) == "short"
-
-
-def decode(data):
-    """Read a PNG back, by the book."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    place, chunks = 8, {}
-    while place < len(data):
-        (size,) = struct.unpack(">I", data[place : place + 4])
-        name, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + size]
-        assert struct.unpack(">I", data[place + 8 + size : place + 12 + size]) == (zlib.crc32(name + body),)
-        chunks[name] = body
-        place += 12 + size
-    width, height, depth, kind = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
-    assert depth == 8
-    channels = {0: 1, 2: 3}[kind]
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + width * channels)
-    assert not rows[:, 0].any()
-    return rows[:, 1:].reshape((height, width) if channels == 1 else (height, width, 3))
-
-
-@pytest.mark.parametrize("shape", [(8, 8), (1, 1), (48, 20), (5, 7, 3), (3, 3)])
-def test_pictures_survive_the_encoding(shape):
-    pixels = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
-    assert np.array_equal(decode(png(pixels)), pixels)
-    assert np.array_equal(thumbnail(pixels), pixels)
-
-
-def test_large_pictures_become_means():
-    pixels = np.random.default_rng(0).integers(0, 256, (96, 144, 3), dtype=np.uint8)
-    small = thumbnail(pixels)
-    assert small.shape == (32, 48, 3)
-    assert np.abs(small[3, 5] - pixels[9:12, 15:18].mean(axis=(0, 1))).max() <= 0.5
-    assert thumbnail(np.zeros((1000, 10), np.uint8)).shape == (48, 1)
-
-
-def test_an_album_keeps_each_picture_once_and_within_its_budget():
-    album = Album(budget=3000)
-    pictures = np.random.default_rng(0).integers(0, 256, (3, 32, 32), dtype=np.uint8)
-    shown = [album.show(picture, "x") for picture in pictures[[0, 1, 0, 2]]]
-    assert shown[0] == shown[2] != shown[1]
-    assert shown[3] == ""
-    assert len(album.definitions) == 2
-    assert album.left_out == 1
-    assert album.show(None, "x") == ""
-    assert "&lt;b&gt;" in album.show(pictures[0], "<b>")
 
 
 def test_pictures_are_in_the_page(one):
@@ -473,20 +193,4 @@ def test_pictures_are_in_the_page(one):
     (row, *_), _ = notable_points(one.certificates, one.labels, preferred=[attack.row for attack in one.attacks])
     name = re.search(rf'aria-label="test row {row}"><use href="#([^"]*)"', source)[1]
     data = re.search(rf'<symbol id="{name}"[^>]*><image [^>]*base64,([^"]*)"', source)[1]
-    assert np.array_equal(decode(base64.b64decode(html.unescape(data))), one.test_images[row])
-
-
-def test_labels_of_curves_cover_nothing():
-    x = np.linspace(0, 1, 101)
-    upper, lower = 0.9 * np.exp(-2 * x), 0.9 * np.exp(-12 * x)
-    spots = place_labels(
-        x, [upper, upper, lower], [(0, "half", 0.45), (0, "proven", None), (1, "same", None), (2, "votes", None)]
-    )
-    assert spots[2] is None
-    half, proven, votes = spots[0], spots[1], spots[3]
-    assert half.y == pytest.approx(0.45, abs=0.02)
-    assert proven != half
-    # The name of the lower curve lies under the upper one.
-    assert votes.y < np.interp(votes.x, x, upper)
-    level = np.ones(101)
-    assert place_labels(x, [level], [(0, "high", None)])[0].dy > 0
+    assert np.array_equal(png_pixels(base64.b64decode(html.unescape(data))), one.test_images[row])

@@ -6,6 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import flipcert
-from flipcert.classifiers._chernoff import exponent, gather, pack, pair_exponent
+from flipcert.classifiers._binned import LOWEST, N_TIMES, STEPS, evaluate, fill, loss_of, new_bins, rounding, time_of
+from flipcert.classifiers._chernoff import exponent
 from flipcert.classifiers._critical import critical_table
 from flipcert.classifiers.label_noise import LabelNoise
+from flipcert.classifiers.noise_curves import noise_curves
 from flipcert.flips.labels import Labels
-from models import votes_of
+from models import votes_of, weights_of
 from oracles import brute_force_costs, exact_winner
 from strategies import label_problems
 
@@ -90,21 +93,21 @@ def test_exponents_and_their_derivatives(n_classes):
     for q in (1e-6, 0.03, 0.45):
         weights, codes = rng.normal(size=20), rng.integers(0, n_classes, 20).astype(np.int32)
         weights[3] = 0.0
-        packed = pack(weights, codes, 1, n_classes)
-        sums = np.empty((2, n_classes))
+
+        def at(c, t, weights=weights, codes=codes, q=q):
+            return exponent(weights, codes, 1, c, t, law(q, n_classes))
+
         for t in (0.0, 1e-3, 0.4, 3.0, 40.0):
-            slack = gather(packed, t, law(q, n_classes), sums)
-            assert slack < 1e-9
             for c in range(n_classes):
                 if c == 1:
                     continue
                 plain = plain_exponent(weights, codes, 1, c, n_classes, q, t)
-                value, slope, bend, _ = exponent(packed, c, t, law(q, n_classes))
+                value, slope, bend, slack = at(c, t)
+                assert slack < 1e-9
                 assert value == pytest.approx(plain, rel=1e-12, abs=1e-12)
-                assert pair_exponent(sums, 1, c) == pytest.approx(plain, rel=1e-12, abs=1e-12)
                 step = 1e-5
-                near = [exponent(packed, c, max(t, step) + s * step, law(q, n_classes)) for s in (-1, 1)]
-                here = exponent(packed, c, max(t, step), law(q, n_classes))
+                near = [at(c, max(t, step) + s * step) for s in (-1, 1)]
+                here = at(c, max(t, step))
                 assert here[1] == pytest.approx((near[1][0] - near[0][0]) / (2 * step), abs=1e-6, rel=1e-5)
                 assert here[2] == pytest.approx((near[1][1] - near[0][1]) / (2 * step), abs=1e-6, rel=1e-5)
                 assert bend >= 0
@@ -112,6 +115,98 @@ def test_exponents_and_their_derivatives(n_classes):
                     scores = [weights[codes == k].sum() for k in (1, c)]
                     expected = -(1 - q * n_classes / (n_classes - 1)) * (scores[0] - scores[1])
                     assert slope == pytest.approx(expected)
+
+
+def exact_exponent(weights, codes, a, c, n_classes, q, t):
+    """The same in more digits than the least probable noise takes."""
+    with mpmath.workdps(150):
+        move = mpmath.mpf(q) / (n_classes - 1)
+        total = mpmath.mpf(0)
+        for w, y in zip(weights, codes, strict=True):
+            x = mpmath.mpf(t) * mpmath.mpf(float(w))
+            up, down = (1 - mpmath.mpf(q) if y == k else move for k in (c, a))
+            total += mpmath.log(up * mpmath.exp(x) + down * mpmath.exp(-x) + 1 - up - down)
+        return total
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("q", [1e-100, 1e-4, 0.0125, 0.45])
+@pytest.mark.parametrize("spread", [0.0, 0.7, 4.0, 30.0])
+def test_exponents_from_bins_are_bounds(n_classes, q, spread):
+    """Never below the truth, and above it by little more than the loss that is reported; for sizes of any spread."""
+    rng = np.random.default_rng(int(10 * spread) + n_classes)
+    noise = law(q, n_classes)
+    curves = noise_curves(noise)
+    weights = np.exp(spread * rng.normal(size=60)) * rng.choice([-1.0, 1.0], 60, p=[0.3, 0.7])
+    weights[::7] = rng.choice([0.0, 1.0, -2.0, 0.5], weights[::7].size)  # ends of bins, and nothing at all
+    codes = rng.integers(0, n_classes, 60)
+    first, c = 0, n_classes - 1
+    bins = new_bins(60, n_classes)
+    scale, total = fill(bins, weights, codes, first)
+    assert 1 <= np.abs(weights).max() * scale < 2
+    assert total == pytest.approx(np.abs(weights).sum() * scale)
+    for number in [0, N_TIMES - 1, *(STEPS * (octave - LOWEST) + octave % STEPS for octave in range(-12, 12, 2))]:
+        evaluate(bins, curves, first, total, noise[1], number)
+        t = time_of(number) * scale
+        truth = exact_exponent(weights, codes, first, c, n_classes, q, t)
+        bound, loss = bins.values[number, c], loss_of(bins, curves, first, c, number)
+        assert bound >= truth
+        # Far beyond the minimum bins are wide, and bounds poor.
+        slack = 2 * rounding(60, time_of(number) * total, noise[1])
+        assert number // STEPS + LOWEST > 2 or bound - truth <= 2 * loss + slack
+
+
+def test_no_flip_is_lost_to_bins(digits):
+    """Costs from bins against those of sharp bounds, for every class."""
+    X, y, X_test, _ = digits
+    for q in (1e-4, 0.0125):
+        model = flipcert.SmoothedLinear(q, 10.0).fit(X, y)
+        weights = weights_of(model, X_test[:60])
+        labels, noise, first = model._labels, model._noise, model.predict(X_test[:60])
+        sharp = noise.chernoff(weights, labels, first)
+        for flips_of in (
+            lambda p, noise=noise: noise.neyman_pearson_flips(p, 1000),
+            lambda p, noise=noise: noise.divergence_flips(p, 1000, published=False),
+        ):
+            quick = noise.chernoff(weights, labels, first, flips_of)
+            assert (quick >= sharp).all()
+            assert np.array_equal(flips_of(quick), flips_of(sharp))
+
+
+def plain_withstood(weights, codes, trusted, a, c, n_classes, q):
+    """Flips that some t of a fine grid withstands: all terms sorted, for each t."""
+    move = q / (n_classes - 1)
+    best = 0
+    for t in np.exp(np.arange(-3.0, 4.0, 0.02)) / np.abs(weights).max():
+
+        def moments(up, down, t=t):
+            return np.log(up * np.exp(t * weights) + down * np.exp(-t * weights) + 1 - up - down)
+
+        as_first, as_c, as_other = moments(move, 1 - q), moments(1 - q, move), moments(move, move)
+        now = np.where(codes == a, as_first, np.where(codes == c, as_c, as_other))
+        worst = np.maximum(np.maximum(as_first, as_c), as_other) if n_classes > 2 else np.maximum(as_first, as_c)
+        gains = np.sort(np.where(trusted, 0.0, worst - now))[::-1]
+        best = max(best, int((now.sum() + np.cumsum(gains) < math.log(0.5)).sum()))
+    return best
+
+
+@pytest.mark.parametrize(("n_classes", "q"), [(2, 0.02), (3, 1e-4), (5, 0.0125), (4, 0.2)])
+def test_white_box_costs_against_a_search_over_all_terms(n_classes, q):
+    """Long rows, so that only the largest weights are sorted at first."""
+    rng = np.random.default_rng(n_classes)
+    noise = LabelNoise(q, n_classes)
+    some = 0
+    for share in (0.5, 0.9, 1.0):
+        weights = rng.gamma(0.5, size=700) * rng.choice([-1.0, 1.0], 700, p=[0.2, 0.8])
+        codes = np.where(rng.random(700) < share, 0, rng.integers(0, n_classes, 700))
+        trusted = rng.random(700) < 0.3
+        a = exact_winner(weights, codes, n_classes)
+        costs = noise.white_box_costs(weights[None], Labels.of(codes, n_classes, trusted), np.array([a]))[0]
+        for c in set(range(n_classes)) - {a}:
+            flips = plain_withstood(weights, codes, trusted, a, c, n_classes, q)
+            some += flips > 20
+            assert abs(costs[c] - 1 - flips) <= 1
+    assert some
 
 
 @pytest.mark.parametrize(("n", "n_classes"), [(8, 2), (6, 3)])

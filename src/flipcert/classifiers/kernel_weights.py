@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.engine.mapped import give_back
 from flipcert.engine.rounding import Factor
 from flipcert.kernels.base import Kernel, as_kernel
 
@@ -45,12 +47,22 @@ class KernelClassifier(LabelLinearClassifier):
         """What the rounding of a product with the training inputs depends on."""
         return Factor.of(self.X_fit_)
 
-    def _kernel_rows(self, X: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the kernel of each row of X with all training inputs to ``out``."""
-        if self._kernel is None:
-            out[:] = X
-        else:
-            self._kernel.write(X, self.X_fit_, out)
+    def _kernel_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
+        """What writes the kernel of each row of X with a range of training inputs to an array."""
+
+        def write(samples: slice, out: NDArray[Any]) -> None:
+            if self._kernel is None:
+                out[:] = X[:, samples]
+                return
+            inputs = self.X_fit_[samples]
+            # Compiled kernels would be compiled again for parts of arrays.
+            whole = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
+            self._kernel.write(X, inputs, whole)
+            give_back(inputs)
+            if whole is not out:
+                out[:] = whole
+
+        return write
 
     def _kernel_rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """By how much rounding could move each row of the kernel; a kernel given as numbers is what it is."""

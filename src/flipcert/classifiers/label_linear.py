@@ -14,16 +14,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.certificates import Certificates
 from flipcert.classifiers.product import Product
 from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.engine.blocks import join, map_blocks, one_blas_thread
+from flipcert.engine.blocks import (
+    SMALLEST_BLOCK,
+    block_rows,
+    filled,
+    join,
+    map_blocks,
+    one_blas_thread,
+    watched_blocks,
+)
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY
+from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.flips._reach import BEST, LOWER, UPPER
-from flipcert.flips.attack import change_prediction
-from flipcert.flips.costs import close_gaps, cost_block, radius_block, score_block
+from flipcert.flips.costs import close_gaps, cost_block
 from flipcert.flips.labels import Labels
+from flipcert.flips.passes import Tiles
+from flipcert.flips.streamed_rows import StreamedRows
+from flipcert.flips.whole_rows import Rows, WholeRows
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
+from flipcert.training import check_training
 from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
 
@@ -45,8 +57,11 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Write the weights of all training samples for each row of X to ``out``."""
 
     @abstractmethod
-    def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
-        """Estimate by how much another rounding could move each row of weights (see ``flipcert.engine.rounding``)."""
+    def _rounding(self, X: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
+        """Estimate by how much another rounding could move each row of weights (see ``flipcert.engine.rounding``).
+
+        Weights that come in tiles are not there.
+        """
 
     @property
     def _product(self) -> Product | None:
@@ -71,7 +86,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self
         """
         check_n_jobs(self.n_jobs)
-        inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
+        inputs, targets = check_training(self, X, y)
         self.classes_, codes = encode_labels(targets, self.classes)
         self._labels = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
         self._dtype = inputs.dtype
@@ -91,7 +106,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         ndarray of shape (n_test,)
         """
-        parts = self._map_weights(X, lambda _, weights: score_block(weights, self._labels, self._no_offset(weights))[1])
+        parts = self._map_rows(X, lambda _, rows: rows.scores()[1])
         return self.classes_[np.concatenate(parts)]
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -107,11 +122,10 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ndarray of shape (n_test, n_classes) or (n_test,)
         """
 
-        def shown(_: Any, weights: NDArray[Any]) -> NDArray[np.float64]:
-            scores, _ = score_block(weights, self._labels, self._no_offset(weights))
-            return self._shown_scores(scores, weights)
+        def shown(_: Any, rows: Rows) -> NDArray[np.float64]:
+            return self._shown_scores(rows.scores()[0], rows.weights)
 
-        scores = np.concatenate(self._map_weights(X, shown))
+        scores = np.concatenate(self._map_rows(X, shown))
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
@@ -160,13 +174,13 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         Certificates
         """
-        outcome: Outcome = join(self._map_weights(X, self._certify_block, watcher=current_watcher()))
+        outcome: Outcome = join(self._map_rows(X, self._certify_block, watcher=current_watcher()))
         return outcome.certificates(self.classes_, self._labels.n_labels)
 
-    def _certify_block(self, rows: NDArray[Any], weights: NDArray[Any]) -> Outcome:
+    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Outcome:
         """Exact radii of one block of rows."""
-        radii = radius_block(weights, self._labels, self._no_offset(weights))
-        tolerance = SAFETY * self._rounding(rows, weights)
+        radii = rows.radii()
+        tolerance = SAFETY * self._rounding(X, rows.weights)
         return Outcome(
             prediction=radii.prediction,
             radius=radii.cost - 1,
@@ -193,12 +207,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             ``witness.indices`` into the training set and ``witness.labels`` to put there, ``radius + 1`` of them, most
             influential first. None where no labelling changes the prediction.
         """
-
-        def witnesses(_: Any, weights: NDArray[Any]) -> list[Witness | None]:
-            offset = self._no_offset(weights)
-            return [change_prediction(w, self._labels, b) for w, b in zip(weights, offset, strict=True)]
-
-        parts = self._map_weights(X, witnesses, watcher=current_watcher().progress("attacks"))
+        parts = self._map_rows(X, lambda _, rows: rows.witnesses(), watcher=current_watcher().progress("attacks"))
         return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
 
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
@@ -217,13 +226,13 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             Scores before the first flip and after each.
         """
 
-        def scores_and_weights(_: Any, weights: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            scores, _ = score_block(weights, self._labels, self._no_offset(weights))
-            moved = weights[:, witness.indices].astype(np.float64)
+        def scores_and_weights(_: Any, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            scores, _ = rows.scores()
+            moved = rows.at(witness.indices).astype(np.float64)
             # Both in the unit that users see, which is a factor.
-            return self._shown_scores(scores, weights)[0], self._shown_scores(moved, weights)[0]
+            return self._shown_scores(scores, rows.weights)[0], self._shown_scores(moved, rows.weights)[0]
 
-        ((scores, moved),) = self._map_weights(X, scores_and_weights)
+        ((scores, moved),) = self._map_rows(X, scores_and_weights)
         codes = np.searchsorted(self.classes_, witness.labels)
         path = np.zeros((len(witness) + 1, self.classes_.size))
         path[0] = scores
@@ -232,13 +241,44 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         path[steps, self._labels.codes[witness.indices]] -= moved
         return path.cumsum(axis=0)
 
+    def _map_rows(
+        self, X: ArrayLike, function: Callable[[NDArray[Any], Rows], Any], watcher: Watcher | None = None
+    ) -> list[Any]:
+        """Call ``function`` on each block of rows; where their weights are too many to be held, they come in tiles."""
+        check_is_fitted(self)
+        labels = self._labels
+        grid = tiles(labels.n_labels)
+        if len(grid) == 1 or block_rows(1, self._bytes_per_row()) == SMALLEST_BLOCK or not self._comes_in_tiles:
+            return self._map_weights(
+                X, lambda rows, weights: function(rows, WholeRows(weights, labels, self._no_offset(weights))), watcher
+            )
+        rows = self._check_test(X)
+        height = block_rows(rows.shape[0], grid[0].stop * np.dtype(self._dtype).itemsize)
+
+        def block(block: NDArray[Any]) -> Any:
+            with one_blas_thread:
+                write = self._tile_writer(filled(block, height))
+            form = Tiles(write, height, block.shape[0], labels.n_labels, np.dtype(self._dtype), self.n_jobs)
+            return function(block, StreamedRows(form, labels, self._no_offset(block)))
+
+        return watched_blocks(block, rows, height, watcher or Watcher())
+
+    @property
+    def _comes_in_tiles(self) -> bool:
+        """Whether the weights of some training samples can be formed without those of the others."""
+        return False
+
+    def _tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
+        """What writes the weights of a range of training samples for each row of X to an array."""
+        raise NotImplementedError
+
     def _map_weights(
         self,
         X: ArrayLike,
         function: Callable[[NDArray[Any], NDArray[Any]], Any],
         watcher: Watcher | None = None,
     ) -> list[Any]:
-        """Call ``function`` on each block of rows and its weights: the one way that weights are formed."""
+        """Call ``function`` on each block of rows and all its weights."""
         rows = self._check_test(X)
         buffers = Buffers()
 
@@ -259,9 +299,9 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _bytes_per_row(self) -> int:
         return self._labels.n_labels * np.dtype(self._dtype).itemsize
 
-    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
+    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         """Scores in the unit that users see."""
         return scores
 
-    def _no_offset(self, weights: NDArray[Any]) -> NDArray[np.float64]:
-        return np.zeros((weights.shape[0], self._labels.n_classes))
+    def _no_offset(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        return np.zeros((rows.shape[0], self._labels.n_classes))

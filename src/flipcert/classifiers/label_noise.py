@@ -6,13 +6,17 @@ Each label is kept with probability 1 - q, else replaced by one of the K - 1 oth
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers._chernoff import chernoff_rows, withstand_rows
+from flipcert.classifiers._binned import chernoff_rows, new_bins
+from flipcert.classifiers._chernoff import sharpen_rows
 from flipcert.classifiers._critical import critical_table
+from flipcert.classifiers._withstand import withstand_rows
+from flipcert.classifiers.noise_curves import noise_curves
 from flipcert.flips.labels import Labels
 
 
@@ -45,19 +49,33 @@ class LabelNoise:
         return LabelNoise(self.flip_probability, 2).divergence
 
     def chernoff(
-        self, weights: NDArray[np.floating], labels: Labels, prediction: NDArray[np.int64]
+        self,
+        weights: NDArray[np.floating],
+        labels: Labels,
+        prediction: NDArray[np.int64],
+        flips_of: Callable[[NDArray[np.float64]], NDArray[np.int64]] | None = None,
     ) -> NDArray[np.float64]:
-        """Logarithm of a bound on the probability that the prediction is not ahead of each class."""
-        log_p = np.zeros((weights.shape[0], self.n_classes))
-        chernoff_rows(weights, labels.coded.codes, prediction, self._law, log_p)
+        """Logarithm of a bound on the probability that the prediction is not ahead of each class.
+
+        The smallest Chernoff bound; or, to save time, one from which ``flips_of`` tells the same number.
+        """
+        law, codes = self._law, labels.coded.codes
+        shape = (weights.shape[0], self.n_classes)
+        log_p, hope, times = np.empty(shape), np.empty(shape), np.empty(shape)
+        bins = new_bins(weights.shape[1], self.n_classes)
+        chernoff_rows(weights, codes, prediction, noise_curves(law), law[1], bins, log_p, hope, times)
+        wanted = np.ones(shape, np.bool_) if flips_of is None else flips_of(hope) > flips_of(log_p)
+        sharpen_rows(weights, codes, prediction, law, wanted, times, log_p)
         return log_p
 
     def white_box_costs(
         self, weights: NDArray[np.floating], labels: Labels, prediction: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """One flip more than are sure to leave the Chernoff bound of each class below one half."""
+        law = self._law
         costs = np.zeros((weights.shape[0], self.n_classes), np.int64)
-        withstand_rows(weights, labels.coded, prediction, self._law, labels.unreachable, costs)
+        bins = new_bins(weights.shape[1], self.n_classes)
+        withstand_rows(weights, labels.coded, prediction, law, noise_curves(law), bins, labels.unreachable, costs)
         return costs
 
     def neyman_pearson_flips(self, log_p: NDArray[np.float64], most: int) -> NDArray[np.int64]:

@@ -79,8 +79,8 @@ class WeightedNeighbors(LabelLinearClassifier):
         self.X_fit_ = X
         self._train = Factor.of(X)
         # Distances in double precision, in a unit (a power of two, so that nothing rounds) in which squares neither
-        # overflow nor vanish.
-        self._unit = 2.0 ** -float(np.frexp(np.abs(X).max())[1])
+        # overflow nor vanish; the largest such unit that is a double will do for subnormal numbers.
+        self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(X).max())[1])))
         self._scaled = X.astype(np.float64) * self._unit
         self._squares = row_norms(self._scaled) ** 2
 
@@ -111,11 +111,12 @@ class WeightedNeighbors(LabelLinearClassifier):
         nearest_rows(points, self._scaled, rough, error, self._count, share, distance)
         return share, distance
 
-    def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+    def _rounding(self, X: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         # Neighbours and distances are measured the same way in every block; only a kernel brings a product in.
         return np.zeros(X.shape[0]) if self._kernel is None else self._kernel.rounding(X, self._train)
 
-    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
+    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         """Scores as shares of all the weight around a point."""
+        assert weights is not None
         total = np.abs(weights).sum(axis=1, dtype=np.float64, keepdims=True)
         return scores / np.where(total > 0, total, 1.0)

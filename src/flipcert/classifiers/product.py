@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.mapped import give_back, joined
 from flipcert.engine.rounding import Factor, product_errors, row_norms
+from flipcert.engine.tiles import write_tiles
 from flipcert.kernels.base import Kernel
 
 
@@ -44,7 +47,7 @@ class Product:
     @classmethod
     def join(cls, products: list[Product]) -> Product:
         """One product for several models with the same features, which then share its memory."""
-        right = np.concatenate([product.right for product in products])
+        right = joined([product.right for product in products])
         begin = 0
         for product in products:
             size = product.right.shape[0]
@@ -55,7 +58,19 @@ class Product:
 
     def weights(self, X: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
         """Write the weights of each row of X to ``out``."""
-        return np.matmul(self._left(X), self.right.T, out=out)
+        write_tiles(self.tile_writer(X), out)
+        return out
+
+    def tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
+        """What writes the weights of a range of samples for each row of X to an array."""
+        left = self._left(X)
+
+        def write(samples: slice, out: NDArray[Any]) -> None:
+            right = self.right[samples]
+            np.matmul(left, right.T, out=out)
+            give_back(right)
+
+        return write
 
     def rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """How far rounding could move each row of weights of each model (see ``flipcert.engine.rounding``)."""

@@ -14,6 +14,7 @@ from flipcert.classifiers.product import Product
 from flipcert.classifiers.ridge_features import finite_sum, weight_map
 from flipcert.engine.cholesky import Cholesky, triangle_bytes
 from flipcert.engine.memory import available_memory
+from flipcert.engine.tiles import write_tiles
 from flipcert.validation import check_number
 
 # Beyond the system itself: blocks of test rows, and what else runs on the machine.
@@ -94,7 +95,7 @@ class KernelRidge(KernelClassifier):
         """Weights as one product with the features of a test point."""
         assert self._kernel is not None
         self.precision_ = "float64"
-        right, spread = weight_map(self._kernel.features(self.X_fit_), reg, self.n_jobs)
+        right, spread = weight_map(self._kernel.map_features(self.X_fit_), reg, self.n_jobs)
         unit = float(np.finfo(np.float64).eps) / 2
         error = unit * np.sqrt(min(right.shape)) * (spread + reg) / reg + float(np.finfo(right.dtype).eps) / 2
         self._features_product = Product.of(right, self._kernel, error)
@@ -116,11 +117,19 @@ class KernelRidge(KernelClassifier):
     def _product(self) -> Product | None:
         return self._features_product
 
+    @property
+    def _comes_in_tiles(self) -> bool:
+        return self._features_product is not None
+
+    def _tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
+        assert self._features_product is not None
+        return self._features_product.tile_writer(X)
+
     def _weights(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         if self._features_product is not None:
             self._features_product.weights(X, out)
             return
-        self._kernel_rows(X, out)
+        write_tiles(self._kernel_writer(X), out)
         rows = out if out.dtype == self.precision_ else out.astype(self.precision_)
         self._cholesky.solve(rows)
         if rows is not out:
@@ -131,10 +140,11 @@ class KernelRidge(KernelClassifier):
         other = 0 if self._features_product is not None or self._dtype == self.precision_ else self._labels.n_labels
         return super()._bytes_per_row() + other * np.dtype(self.precision_).itemsize
 
-    def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+    def _rounding(self, X: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         """Rounding of the kernel rows, magnified by the solve at most 1/reg times, and that of the solve itself."""
         if self._features_product is not None:
             return self._features_product.rounding(X)[:, 0]
+        assert weights is not None
         condition = (self._spread + self.reg) / self.reg
         unit = float(np.finfo(self.precision_).eps) / 2
         sizes = np.sqrt(np.einsum("ij,ij->i", weights, weights, dtype=np.float64))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from flipcert.engine.blocks import map_threads
+from flipcert.engine.mapped import empty_like, give_back
 
 # Rows and columns that are widened to double precision at a time.
 _ROWS, _COLUMNS = 4096, 128
@@ -32,11 +33,13 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
     system[np.diag_indices_from(system)] += reg
     # The inverse once, because products with it run in parallel and solves, which hold the interpreter lock, do not.
     inverse = cho_solve(cho_factor(system, lower=True, overwrite_a=True), np.eye(n_features))
-    result = np.empty_like(features)
+    result = empty_like(features)
 
     def multiply(start: int) -> None:
-        wide = features[start : start + _ROWS].astype(np.float64, copy=False)
-        result[start : start + _ROWS] = wide @ inverse
+        rows, to = features[start : start + _ROWS], result[start : start + _ROWS]
+        to[:] = rows.astype(np.float64, copy=False) @ inverse
+        give_back(rows)
+        give_back(to)
 
     map_threads(multiply, range(0, n_samples, _ROWS), n_jobs)
     return result, spread
@@ -57,8 +60,10 @@ def _gram(features: NDArray[Any], n_jobs: int | None) -> NDArray[np.float64]:
     def columns(start: int) -> None:
         stop = start + _COLUMNS
         for row in range(0, n_samples, _ROWS):
-            wide = features[row : row + _ROWS, start:].astype(np.float64, copy=False)
+            rows = features[row : row + _ROWS]
+            wide = rows[:, start:].astype(np.float64, copy=False)
             gram[start:, start:stop] += wide.T @ wide[:, :_COLUMNS]
+            give_back(rows)
 
     map_threads(columns, range(0, n_features, _COLUMNS), n_jobs)
     return np.tril(gram) + np.tril(gram, -1).T

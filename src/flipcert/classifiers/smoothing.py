@@ -17,6 +17,7 @@ from flipcert.classifiers.weighed import appraise_weights
 from flipcert.flips._reach import LOWER
 from flipcert.flips.costs import Costs, cost_block
 from flipcert.flips.labels import Labels
+from flipcert.flips.whole_rows import Rows
 from flipcert.outcome import Outcome
 from flipcert.validation import check_choice, check_number
 
@@ -164,12 +165,18 @@ class SmoothedLinear(KernelRidge):
         self._warn_if_published()
         return super().certify(X)
 
-    def _certify_block(self, rows: NDArray[Any], weights: NDArray[Any]) -> Outcome:
+    @property
+    def _comes_in_tiles(self) -> bool:
+        # What noise does to a score takes all weights at once.
+        return False
+
+    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Outcome:
         """What smoothing proves about one block of rows; attacks are those on the ridge regression."""
-        ridge = cost_block(weights, self._labels, self._no_offset(weights), LOWER)
-        costs = self._smoothed_costs(weights, ridge)
+        assert rows.weights is not None
+        ridge = cost_block(rows.weights, self._labels, self._no_offset(X), LOWER)
+        costs = self._smoothed_costs(rows.weights, ridge)
         np.put_along_axis(costs, ridge.prediction[:, None], self._labels.unreachable, axis=1)
-        return replace(super()._certify_block(rows, weights), radius=costs.min(axis=1) - 1)
+        return replace(super()._certify_block(X, rows), radius=costs.min(axis=1) - 1)
 
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
         """Costs of smoothing from below, those of the ridge regression and its attacks from above."""
@@ -192,12 +199,14 @@ class SmoothedLinear(KernelRidge):
         self, weights: NDArray[Any], labels: Labels, prediction: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """One flip more than the probability of each class proves harmless."""
-        log_p = self._noise.chernoff(weights, labels, prediction)
         most = labels.n_movable
-        if self.method == "neyman-pearson":
-            flips = self._noise.neyman_pearson_flips(log_p, most)
-        else:
-            flips = self._noise.divergence_flips(log_p, most, published=self.method == "published")
+
+        def flips_of(log_p: NDArray[np.float64]) -> NDArray[np.int64]:
+            if self.method == "neyman-pearson":
+                return self._noise.neyman_pearson_flips(log_p, most)
+            return self._noise.divergence_flips(log_p, most, published=self.method == "published")
+
+        flips = flips_of(self._noise.chernoff(weights, labels, prediction, flips_of))
         return np.where(flips < most, flips + 1, labels.unreachable)
 
     def _warn_if_published(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
 from flipcert.classifiers.product import Product
+from flipcert.classifiers.ridge_features import finite_sum
 from flipcert.engine.blocks import map_blocks
 from flipcert.engine.buffers import Buffers
+from flipcert.engine.mapped import row_pieces
+from flipcert.engine.tiles import tiles, write_tiles
 from flipcert.validation import check_number
 
 
@@ -75,7 +79,7 @@ class KernelSVM(KernelClassifier):
         if self._scale is not None:
             self._inner_product = Product.of(self.X_fit_)
         elif self._kernel is not None and self._kernel.n_features(X.shape[1]) is not None:
-            self._inner_product = Product.of(self._kernel.features(self.X_fit_), self._kernel)
+            self._inner_product = Product.of(self._kernel.map_features(self.X_fit_), self._kernel)
         if isinstance(self.C, str) and self.C == "auto":
             return
         C = check_number(self.C, 'C, if not "auto",')
@@ -97,35 +101,47 @@ class KernelSVM(KernelClassifier):
     def _largest_row_sum(self) -> float:
         """Largest sum of magnitudes in a row of the training kernel, without ever holding the matrix."""
         X = self.X_fit_
-        if self._kernel is not None and self._kernel.n_features(X.shape[1]) is not None and np.all(X >= 0):
-            features = self._kernel.features(X).astype(np.float64, copy=False)
-            return float((features @ features.sum(axis=0)).max())
-
+        if (
+            self._kernel is not None
+            and self._kernel.n_features(X.shape[1]) is not None
+            and all(np.all(rows >= 0) for _, rows in row_pieces(X))
+        ):
+            # Kernels of inputs that are not negative are not negative either: a row sum is one product.
+            parts = [self._kernel.features(rows).sum(axis=0, dtype=np.float64) for _, rows in row_pieces(X)]
+            total = np.sum(parts, axis=0)
+            return max(float((self._kernel.features(rows) @ total).max()) for _, rows in row_pieces(X))
+        grid = tiles(X.shape[0])
         buffers = Buffers()
 
         def largest(block: NDArray[Any], n_rows: int) -> float:
-            with buffers.borrow((block.shape[0], X.shape[0]), X.dtype) as rows:
-                self._kernel_rows(block, rows)
-                return float(np.abs(rows[:n_rows], out=rows[:n_rows]).sum(axis=1, dtype=np.float64).max())
+            sums = np.zeros(block.shape[0])
+            write = self._kernel_writer(block)
+            for samples in grid:
+                with buffers.borrow((block.shape[0], samples.stop - samples.start), X.dtype) as rows:
+                    write(samples, rows)
+                    sums += np.abs(rows, out=rows).sum(axis=1, dtype=np.float64)
+            return float(sums[:n_rows].max())
 
-        row_sum = max(map_blocks(largest, X, self._bytes_per_row(), self.n_jobs))
+        row_sum = max(map_blocks(largest, X, grid[0].stop * X.dtype.itemsize, self.n_jobs))
         buffers.close()
-        if not np.isfinite(row_sum):
-            raise ValueError("the kernel of the training set overflowed; rescale the features.")
-        return row_sum
+        return finite_sum(row_sum)
 
     @property
     def _product(self) -> Product | None:
         return self._inner_product
 
     def _weights(self, X: NDArray[Any], out: NDArray[Any]) -> None:
-        if self._inner_product is None:
-            self._kernel_rows(X, out)
-        else:
-            self._inner_product.weights(X, out)
+        write_tiles(self._tile_writer(X), out)
 
-    def _rounding(self, X: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.float64]:
+    @property
+    def _comes_in_tiles(self) -> bool:
+        return True
+
+    def _tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
+        return self._kernel_writer(X) if self._inner_product is None else self._inner_product.tile_writer(X)
+
+    def _rounding(self, X: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         return self._kernel_rounding(X) if self._inner_product is None else self._inner_product.rounding(X)[:, 0]
 
-    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any]) -> NDArray[np.float64]:
+    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         return scores if self._scale is None else scores * self._scale

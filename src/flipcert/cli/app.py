@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from flipcert.cli.errors import in_words
+from flipcert.cli.features import app as features_app
 from flipcert.cli.groups import with_groups
 from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions, Test, Train
 
@@ -40,7 +43,15 @@ def _main(
     pass
 
 
+def _flowing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let paragraphs of the help be as wide as the terminal; typer would keep their line breaks."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    command.__doc__ = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+    return command
+
+
 @app.command()
+@_flowing
 @with_groups
 @in_words
 def certify(
@@ -58,16 +69,18 @@ def certify(
 ) -> None:
     """Certify the predictions for all test points: how many label flips each withstands.
 
-    Files: .npz (arrays X and y), .csv or .parquet (a column of labels, all others features), X.npy,y.npy or a folder
-    with both (memory-mapped), .svmlight. A run that was stopped goes on when its command is given again.
+    Files: .npz (arrays X and y); .csv or .parquet (a column of labels, all others are features); X.npy,y.npy or a
+    folder with both; a folder of shards (X-000.npy, y-000.npy, ... or .parquet files); .svmlight. Or a data set by
+    name: digits:train and digits:test, mnist, mnist-1-vs-7, cifar10, or NAME for NAME.npz in the folder that
+    FLIPCERT_DATA names. A run that was stopped goes on when its command is given again.
 
     [bold]Examples[/]
 
       flipcert certify train.npz test.npz --out run
 
-      flipcert certify train.csv test.csv --label species --scale standard --model ridge
+      flipcert certify train.csv test.csv --label species --model ridge
 
-      flipcert certify X.npy,y.npy X_test.npy --activation relu --partitions 50 --out run
+      flipcert certify X.npy,y.npy X_test.npy --activation relu -n 50 --out run
     """
     from flipcert.cli.commands import certify_command
 
@@ -75,6 +88,7 @@ def certify(
 
 
 @app.command()
+@_flowing
 @with_groups
 @in_words
 def sweep(
@@ -96,7 +110,7 @@ def sweep(
 
       flipcert sweep train.npz test.npz --partitions 1,10,50,100 --out run
 
-      flipcert sweep train.npz test.npz --model ridge --reg 0.1,1,10 --partitions 10,50 --out run
+      flipcert sweep train.npz test.npz --model ridge --reg 0.1,1,10 -n 10,50
     """
     from flipcert.cli.commands import sweep_command
 
@@ -126,7 +140,7 @@ def attack(
 
       flipcert attack train.npz test.npz --row 17
 
-      flipcert attack train.csv test.csv --row 17 --model ridge --partitions 10 --format csv
+      flipcert attack train.csv test.csv --row 17 --model ridge -n 10 -f csv
     """
     from flipcert.cli.commands import attack_command
 
@@ -203,6 +217,9 @@ def evidence(
     from flipcert.evidence.__main__ import main
 
     main(str(out), quick, jobs)
+
+
+app.add_typer(features_app, name="features")
 
 
 @app.command()

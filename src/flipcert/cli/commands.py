@@ -23,7 +23,6 @@ from flipcert.cli.progress import Display
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.datasets.files import Columns, digest, read_table
 from flipcert.datasets.table import Table
-from flipcert.engine.jit import nothing_is_compiled
 from flipcert.evaluation.report import write_report
 from flipcert.evaluation.result import Result
 from flipcert.runs.describe import describe_point, describe_run
@@ -104,7 +103,6 @@ def attack_command(
         on_cluster(cluster, proof.jobs),
     ):
         display.stage("reading")
-        _tell_of_compiling(proof)
         tables = _read(train, test, data)
         if row >= tables[1].X.shape[0]:
             raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
@@ -145,11 +143,10 @@ def _run(
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
-        _tell_of_compiling(proof)
         tables = _read(train, test, data)
         classes = _classes(data, tables[0])
         points = [replace(settings, classes=classes) for settings in points]
-        shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
+        shape = check_image_shape(_image_shape(data) or tables[0].image_shape, tables[0].X.shape[1])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs)
         if run.out is None:
             return run_job(job, None, display)
@@ -249,11 +246,6 @@ def _image_shape(data: DataOptions) -> tuple[int, ...] | None:
 def _memory(proof: Proof) -> Iterator[None]:
     with sklearn.config_context(working_memory=proof.memory):
         yield
-
-
-def _tell_of_compiling(proof: Proof) -> None:
-    if nothing_is_compiled() and not proof.quiet:
-        notes.print("The first run compiles, which takes about a minute; all later ones start at once.", soft_wrap=True)
 
 
 def _tell_where(out: Path | None) -> None:

@@ -19,8 +19,10 @@ def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
 
 _MODEL, _DATA, _RUN, _CLUSTER = "Model", "Data", "Run", "Cluster"
 
-Train = Annotated[str, typer.Argument(help="Training data: a file of features and labels.", show_default=False)]
-Test = Annotated[str, typer.Argument(help="Test points, with or without labels.", show_default=False)]
+Train = Annotated[
+    str, typer.Argument(help="Training data: a file of features and labels, or NAME:train.", show_default=False)
+]
+Test = Annotated[str, typer.Argument(help="Test points, with or without labels, or NAME:test.", show_default=False)]
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,7 @@ class ModelOptions:
     gamma: Annotated[float | None, _option(_MODEL, "rbf: inverse squared width; 1 / features if not given.")] = None
     C: Annotated[
         float | None,
-        _option(
-            _MODEL, "svm: checked against the threshold, small if not given; milp-svm: any, 1 if not given.", "--C"
-        ),
+        _option(_MODEL, "svm: small enough to be exact, found if not given; milp-svm: any, 1 if not given.", "--C"),
     ] = None
     n_neighbors: Annotated[
         int | None, _option(_MODEL, "neighbors: how many, 5 if not given.", "--neighbors", min=1)
@@ -63,15 +63,23 @@ class ModelOptions:
     hidden: Annotated[
         str | None, _option(_MODEL, "network: units of hidden layers, such as 64,32; none if not given.")
     ] = None
-    loss: Annotated[str | None, _option(_MODEL, "network: cross-entropy or squared.")] = None
+    loss: Annotated[str | None, _option(_MODEL, "network: cross-entropy or squared; cross-entropy if not given.")] = (
+        None
+    )
     epochs: Annotated[int | None, _option(_MODEL, "network: passes over the training set, 2 if not given.")] = None
     batch_size: Annotated[int | None, _option(_MODEL, "network: samples in a step; all if not given.")] = None
     learning_rate: Annotated[float | None, _option(_MODEL, "network: first step, 5 if not given.")] = None
     decay: Annotated[float | None, _option(_MODEL, "network: how fast steps get smaller, 1 if not given.")] = None
     clip: Annotated[float | None, _option(_MODEL, "network: clamp of gradients; none if not given.")] = None
-    max_flips: Annotated[int | None, _option(_MODEL, "network: where the search for a radius ends.")] = None
+    max_flips: Annotated[
+        int | None, _option(_MODEL, "network: where the search for a radius ends; at all labels if not given.")
+    ] = None
     method: Annotated[
-        str | None, _option(_MODEL, "smoothed: white-box, neyman-pearson, kl; network: auto, intervals, published.")
+        str | None,
+        _option(
+            _MODEL,
+            "smoothed: white-box (if not given), neyman-pearson, kl; network: auto (likewise), intervals, published.",
+        ),
     ] = None
     scale: Annotated[
         str, _option(_MODEL, "Scale features, without labels: none, standard (columns) or unit (rows).")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
+from numba.core import event
 from rich.progress import (
     BarColumn,
     Progress,
@@ -22,10 +23,13 @@ from flipcert.runs.job import Stages
 
 # Seconds between lines in a log.
 _PAUSE = 5.0
+# What numba calls its event, and what a user is told of it.
+_COMPILE = "numba:compile"
+_FIRST_TIME = "compiling, the first time only"
 
 
 class Display(Stages):
-    """Shows the stages of a job and how far each is, and notes how long they took.
+    """Shows the stages of a job, how far each is and when it waits for a compiler, and notes how long they took.
 
     Parameters
     ----------
@@ -38,6 +42,7 @@ class Display(Stages):
         self._quiet = quiet
         self._stage: tuple[str, float] | None = None
         self._task: _LogTask | _BarTask | None = None
+        self._compiling = _Compiling(self)
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -53,11 +58,13 @@ class Display(Stages):
 
     def __enter__(self) -> Display:
         self._progress.start()
+        event.register(_COMPILE, self._compiling)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        event.unregister(_COMPILE, self._compiling)
         self._end_stage()
         self._progress.stop()
 
@@ -83,6 +90,11 @@ class Display(Stages):
         """A line above the bar, also in a log."""
         notes.print(message, soft_wrap=True)
 
+    def compiling(self, begins: bool) -> None:
+        """A compiler begins or ends, on whichever thread; machine code from the cache needs none."""
+        if self._task is not None:
+            self._task.compiling(begins)
+
     def _end_stage(self) -> None:
         if self._stage is not None:
             name, start = self._stage
@@ -93,17 +105,38 @@ class Display(Stages):
             self._task = None
 
 
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Hears of every function that is compiled; those that another one calls are a part of it."""
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._depth = 0  # numba compiles one function at a time, so no lock is needed
+
+    def on_start(self, event: event.Event) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._display.compiling(True)
+
+    def on_end(self, event: event.Event) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._display.compiling(False)
+
+
 class _BarTask:
     """A stage as a bar."""
 
     def __init__(self, progress: Progress, name: str) -> None:
         self._progress = progress
-        self._name = name
-        self._task = progress.add_task(name.capitalize(), total=None, unit="")
+        self._name = name.capitalize()
+        self._task = progress.add_task(self._name, total=None, unit="")
 
     def begin(self, total: int, unit: str) -> None:
         self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(self._name.capitalize(), total=total, unit=unit)
+        self._task = self._progress.add_task(self._name, total=total, unit=unit)
+
+    def compiling(self, begins: bool) -> None:
+        self._progress.update(self._task, description=f"{self._name} ({_FIRST_TIME})" if begins else self._name)
 
     def advance(self, units: int) -> None:
         self._progress.advance(self._task, units)
@@ -119,7 +152,8 @@ class _LogTask:
         self._name = name.capitalize()
         self._total, self._done, self._unit = 0, 0, ""
         self._last = time.perf_counter()
-        notes.print(f"{self._name} ...")
+        self._has_compiled = False
+        notes.print(f"{self._name} ...", soft_wrap=True)
 
     def begin(self, total: int, unit: str) -> None:
         self._total, self._done, self._unit = total, 0, unit
@@ -128,7 +162,12 @@ class _LogTask:
         self._done += units
         if time.perf_counter() - self._last > _PAUSE:
             self._last = time.perf_counter()
-            notes.print(f"{self._name}: {self._done:,} of {self._total:,} {self._unit}")
+            notes.print(f"{self._name}: {self._done:,} of {self._total:,} {self._unit}", soft_wrap=True)
+
+    def compiling(self, begins: bool) -> None:
+        if not self._has_compiled:  # one line is enough
+            self._has_compiled = True
+            notes.print(f"{self._name}: {_FIRST_TIME} ...", soft_wrap=True)
 
     def end(self) -> None:
         """Nothing is left to say."""

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.datasets.named import named_part
+from flipcert.datasets.shards import npy_pieces, parquet_pieces, read_shards, shard_files
 from flipcert.datasets.table import Table
 
 
@@ -50,7 +52,9 @@ def read_table(
     ----------
     source : str or path-like
         ``.npz`` with arrays X and y; ``.csv``, ``.tsv`` or ``.parquet`` with a column of labels; ``X.npy``, a pair
-        ``X.npy,y.npy`` or a folder that holds both, memory-mapped; ``.svmlight``, ``.libsvm`` or ``.svm``.
+        ``X.npy,y.npy`` or a folder that holds both, memory-mapped; a folder of shards, ``X-000.npy, y-000.npy, ...``
+        or ``000.parquet, ...``, in the order of their names; ``.svmlight``, ``.libsvm`` or ``.svm``. Or a part of a
+        data set by name: ``mnist:train``, ``mnist:test``.
     columns : Columns, optional
         What the columns mean.
     labelled : bool
@@ -64,6 +68,12 @@ def read_table(
     """
     columns = replace(columns or Columns(), required=labelled)
     name = os.fspath(source)
+    named = named_part(name)
+    if named is not None:
+        if columns.trusted is not None:
+            raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
+        # Bytes are exact in single precision.
+        return (replace(named, X=named.X.astype(np.float32)) if named.X.dtype == np.uint8 else named).checked()
     for path in parts_of(name):
         if not path.exists():
             raise ValueError(f"{path} does not exist; give the path of a file with features.")
@@ -92,12 +102,23 @@ def parts_of(source: str) -> list[Path]:
         return [Path(part) for part in source.split(",")]
     path = Path(source)
     if path.is_dir():
-        return [path / name for name in ("X.npy", "y.npy") if name == "X.npy" or (path / name).exists()]
+        whole = [path / name for name in ("X.npy", "y.npy") if (path / name).exists()]
+        files = whole if path / "X.npy" in whole else shard_files(path)
+        if not files:
+            raise ValueError(f"{path} holds no X.npy, no X-000.npy, ... and no .parquet files; give a folder with one.")
+        return files
     return [path]
 
 
+def _in_shards(source: str) -> bool:
+    return Path(source).is_dir() and parts_of(source)[0].name != "X.npy"
+
+
 def digest(source: str) -> str:
-    """SHA-256 of the contents of a source: of all its files, one after the other."""
+    """SHA-256 of the contents of a source: of all its files, one after the other, or of the numbers of a named one."""
+    named = named_part(source)
+    if named is not None:
+        return hashlib.sha256(named.X.tobytes() + np.asarray(named.y).tobytes()).hexdigest()
     sums = []
     for path in parts_of(source):
         with open(path, "rb") as file:
@@ -130,7 +151,7 @@ def _kind(name: str) -> str:
     first = parts[0].name.lower()
     for kind, endings in _KINDS.items():
         if first.endswith(endings):
-            if len(parts) > (2 if kind == "npy" else 1):
+            if len(parts) > (2 if kind == "npy" else 1) and not _in_shards(name):
                 raise ValueError(f"{name} names {len(parts)} files; only a pair X.npy,y.npy belongs together.")
             return kind
     known = ", ".join(ending for own in _KINDS.values() for ending in own if not ending.endswith(".gz"))
@@ -176,19 +197,26 @@ def _plain(stored: Any, key: str, name: str) -> NDArray[Any]:
 def _npy(name: str, columns: Columns, n_features: int | None) -> Table:
     if columns.trusted is not None:
         raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
-    arrays = []
-    for path in parts_of(name):
-        if path.suffix.lower() != ".npy":
-            raise ValueError(f"{path} must be a .npy file like the features beside it.")
-        try:
-            arrays.append(np.load(path, mmap_mode="r", allow_pickle=False))
-        except ValueError as error:
-            if "pickle" in str(error).lower() or "object" in str(error).lower():
-                raise ValueError(
-                    f"{path} holds Python objects or is no .npy file; nothing is unpickled, so save numbers or strings."
-                ) from error
-            raise _Unreadable(str(error)) from error
+    if _in_shards(name):
+        features = [path for path in parts_of(name) if path.name.startswith("X")]
+        return read_shards(name, features, lambda path: _mapped(path).shape[0], npy_pieces(_mapped))
+    arrays = [_mapped(path) for path in parts_of(name)]
     return Table(name, arrays[0], np.array(arrays[1]) if len(arrays) > 1 else None)
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    """A memory-mapped array."""
+    if path.suffix.lower() != ".npy":
+        raise ValueError(f"{path} must be a .npy file like the features beside it.")
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        if "pickle" in str(error).lower() or "object" in str(error).lower():
+            raise ValueError(
+                f"{path} holds Python objects or is no .npy file; nothing is unpickled, so save numbers or strings."
+            ) from error
+        raise _Unreadable(str(error)) from error
+    return array
 
 
 def _csv(name: str, columns: Columns, n_features: int | None) -> Table:
@@ -206,6 +234,9 @@ def _parquet(name: str, columns: Columns, n_features: int | None) -> Table:
     from pyarrow import ArrowInvalid, parquet
 
     try:
+        if _in_shards(name):
+            pieces = parquet_pieces(lambda table, source: _from_arrow(table, source, columns))
+            return read_shards(name, parts_of(name), lambda path: parquet.read_metadata(path).num_rows, pieces)
         table = parquet.ParquetFile(name).read()
     except ArrowInvalid as error:
         raise _Unreadable(str(error)) from error

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -18,13 +20,15 @@ class Table:
     source : str
         Where it was read from, for messages.
     X : ndarray of shape (n_rows, n_features)
-        Features, float32 or float64.
+        Features, float32 or float64; pixels of data sets by name as they were published, uint8.
     y : ndarray of shape (n_rows,) or None
         Labels.
     names : tuple of str or None
         Names of the features, if the file has them.
     trusted : ndarray of bool or None
         Which labels are trusted, if the file says so.
+    image_shape : tuple of int or None
+        Shape of a row before it was flattened (channels, height, width), if it is known.
     """
 
     source: str
@@ -32,6 +36,7 @@ class Table:
     y: NDArray[Any] | None
     names: tuple[str, ...] | None = None
     trusted: NDArray[np.bool_] | None = None
+    image_shape: tuple[int, ...] | None = None
 
     def checked(self) -> Table:
         """The same table, if it can be used: finite numbers in rows and columns, one label for each row."""
@@ -74,16 +79,18 @@ class Table:
             )
         if X.dtype.kind not in "fiub":
             raise ValueError(f"the features of {self.source} must be numbers; got values of type {X.dtype}.")
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float32 if X.dtype == np.float16 else np.float64)
         # In pieces: the features may be larger than memory.
-        for start in range(0, X.shape[0], _ROWS):
-            wrong = np.argwhere(~np.isfinite(X[start : start + _ROWS]))
+        precision = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
+        if is_large(X) and not (X.dtype == precision and X.flags.c_contiguous):
+            X = mapped_rows(lambda rows: rows, X, X.shape[1], precision)
+        X = X.astype(precision, copy=False)
+        for place, rows in row_pieces(X):
+            wrong = np.argwhere(~np.isfinite(rows))
             if wrong.size:
-                row, column = wrong[0] + (start, 0)
-                place = repr(self.names[column]) if self.names else str(column)
+                row, column = wrong[0] + (place.start, 0)
+                name = repr(self.names[column]) if self.names else str(column)
                 raise ValueError(
-                    f"{self.source} has {X[row, column]} in row {row}, column {place}; "
+                    f"{self.source} has {X[row, column]} in row {row}, column {name}; "
                     "fill in or drop what is missing or infinite."
                 )
         return X
@@ -100,7 +107,3 @@ class Table:
         if missing.any():
             raise ValueError(f"{self.source} has no label in row {missing.argmax()}; fill it in or drop the row.")
         return y
-
-
-# Rows that are looked at together.
-_ROWS = 4096

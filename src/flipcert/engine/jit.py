@@ -18,8 +18,6 @@ from numba import njit
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _STAMP = "flipcert-sources"
-# Where machine code is kept, of the functions that were imported.
-_folders: list[str] = []
 
 
 def compiled(function: Callable[..., Any], fastmath: Any = False, inline: str = "never") -> Any:
@@ -48,15 +46,9 @@ def compiled_in_any_order(function: Callable[..., Any]) -> Any:
     return compiled(function, fastmath={"reassoc", "nsz", "nnan"})
 
 
-def nothing_is_compiled() -> bool:
-    """Whether all that is needed has still to be compiled, which takes a while."""
-    return not any(file for folder in _folders for file in Path(folder).glob("*.nbi"))
-
-
 @cache
 def _empty_if_stale(folder: str) -> None:
     """Remove cached machine code that was made from other sources."""
-    _folders.append(folder)
     stamp = Path(folder) / _STAMP
     sources = _digest_of_sources()
     try:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine._bits import lowest_bit
+from flipcert.engine.mapped import row_pieces
 
 SAFETY = 16.0
 
@@ -35,14 +36,22 @@ class Factor:
     @classmethod
     def of(cls, Z: NDArray[Any]) -> Factor:
         """Measure the rows of Z."""
-        norms = row_norms(Z)
+        norms = np.empty(Z.shape[0])
+        for place, rows in row_pieces(Z):
+            norms[place] = row_norms(rows)
         largest = float(norms.max(initial=0.0))
+        stop = _hopeless(largest, Z.dtype)
+        lowest = 1000
+        for _, rows in row_pieces(Z):
+            lowest = min(lowest, quantum(rows, stop))
+            if lowest <= stop:
+                break
         with np.errstate(over="ignore"):
             frobenius = float(np.sqrt(np.sum(norms**2)))
         return cls(
             frobenius=frobenius,
             largest_norm=largest,
-            quantum=quantum(Z, _hopeless(largest, Z.dtype)),
+            quantum=lowest,
             shape=(Z.shape[0], Z.shape[1]),
             unit=float(np.finfo(Z.dtype).eps) / 2,
         )

@@ -40,7 +40,8 @@ def overtake(votes, price, away, counts, rival, target, plan):
     need = counts[rival] - counts[target] + (1 if rival < target else 0)
     n_voters = votes.size
     if plan.size:
-        plan[:] = votes
+        for i in range(n_voters):  # as an assignment, it takes seconds more to compile
+            plan[i] = votes[i]
     if need <= 0:
         return np.int64(0)
     step = np.empty(2 * n_voters, np.int64)  # costs of single steps
@@ -168,7 +169,8 @@ def change_rows(votes, costs, winner, cost, target):
         target[t] = -1
         for c in range(n_classes):
             if c != first:
-                price[:] = costs[t, :, c]
+                for i in range(price.size):
+                    price[i] = costs[t, i, c]
                 fewest = overtake_cost(votes[t], price, away, counts, first, c, tables)
                 if fewest < cost[t]:
                     cost[t] = fewest

@@ -15,9 +15,10 @@ WINNER, LOWER, UPPER, BLACKBOX, RUNNER_UP, TARGET, SENSITIVE, N_COLUMNS = range(
 def blackbox_cost(votes, can_turn, counts, first, limit):
     """Flips that change the winner if one flip turns any voter that can be turned, and who overtakes then (or -1)."""
     turnable = np.zeros(counts.size, np.int64)
+    all_turnable = 0
     for i in range(votes.size):
         turnable[votes[i]] += can_turn[i]
-    all_turnable = turnable.sum()
+        all_turnable += can_turn[i]
     best, target = limit, -1
     for c in range(counts.size):
         if c == first:

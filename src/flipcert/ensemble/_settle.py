@@ -14,9 +14,19 @@ import numpy as np
 
 from flipcert.engine.jit import compiled, inlined
 from flipcert.ensemble._knapsack import BEYOND, LEAVES, new_tables, overtake, overtake_cost, tally
-from flipcert.ensemble._outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER, blackbox_cost
+from flipcert.ensemble._outcome import (
+    BLACKBOX,
+    LOWER,
+    N_COLUMNS,
+    RUNNER_UP,
+    SENSITIVE,
+    TARGET,
+    UPPER,
+    WINNER,
+    blackbox_cost,
+)
 from flipcert.flips._blocks import change_row, predict_row, reach_row, rival_row
-from flipcert.flips._ladder import UNDECIDED
+from flipcert.flips._ladder import UNDECIDED, Ladder
 from flipcert.flips.labels import Coded
 
 # Rows that are surveyed together: few enough for their weights and costs to stay in the cache.
@@ -71,21 +81,33 @@ def new_slates(count: int, n_voters: int, n_classes: int) -> Slate:
     )
 
 
-@compiled
-def certify_rows(weights, roll, tolerance, ladder, slates, outcome, undecided):
+def certify_rows(
+    weights: Any, roll: Roll, tolerance: Any, ladder: Ladder, slates: Slate, outcome: Any, undecided: Any
+) -> None:
     """Outcome of each row of a block; rows that doubles cannot decide are marked.
 
     ``tolerance`` is by how much rounding could have moved the sums of each row and voter.
     """
-    for begin in range(0, weights.shape[0], TOGETHER):
-        end = min(begin + TOGETHER, weights.shape[0])
-        survey(weights[begin:end], roll, tolerance[begin:end], ladder, slates)
-        for t in range(begin, end):
-            undecided[t] = settle(weights[t], roll, ladder, slate_of(slates, t - begin), outcome[t]) >= 0
+    stuck = np.empty(len(weights), np.int64)
+    _work(weights, roll, tolerance, ladder, slates, outcome, stuck, True, True)
+    undecided[:] = stuck >= 0
 
 
-@inlined
-def slate_of(slates, t):
+def survey(weights: Any, roll: Roll, tolerance: Any, ladder: Ladder, slates: Slate) -> None:
+    """Votes on a few rows and lower bounds on all costs; UNDECIDED as the vote where doubles do not tell."""
+    nothing = np.empty((0, N_COLUMNS), np.int64), np.empty(0, np.int64)
+    _work(weights, roll, tolerance, ladder, slates, *nothing, True, False)
+
+
+def settle(row: Any, roll: Roll, ladder: Ladder, slate: Slate, outcome: Any) -> int:
+    """Outcome of one row, given its survey. Returns -1, or a voter that doubles cannot decide."""
+    one = {name: getattr(slate, name)[None] for name in ("votes", "lower", "upper", "away", "unsteady")}
+    stuck = np.empty(1, np.int64)
+    _work(row[None], roll, np.empty((0, 0)), ladder, slate._replace(**one), outcome[None], stuck, False, True)
+    return int(stuck[0])
+
+
+def slate_of(slates: Slate, t: int) -> Slate:
     """The slate of one row."""
     return Slate(
         slates.votes[t],
@@ -96,6 +118,21 @@ def slate_of(slates, t):
         slates.price,
         slates.plan,
     )
+
+
+_slate_of = inlined(slate_of)
+
+
+@compiled
+def _work(weights, roll, tolerance, ladder, slates, outcome, stuck, surveying, settling):
+    """All that is done with rows, behind one door: each other one would be compiled with all that is behind it."""
+    for begin in range(0, weights.shape[0], TOGETHER):
+        end = min(begin + TOGETHER, weights.shape[0])
+        if surveying:
+            _survey(weights[begin:end], roll, tolerance[begin:end], ladder, slates)
+        if settling:
+            for t in range(begin, end):
+                stuck[t] = _settle(weights[t], roll, ladder, _slate_of(slates, t - begin), outcome[t])
 
 
 @inlined
@@ -117,8 +154,7 @@ def vote_rows(weights, roll, ladder, votes):
 
 
 @inlined
-def survey(weights, roll, tolerance, ladder, slates):
-    """Votes on a few rows and lower bounds on all costs; UNDECIDED as the vote where doubles do not tell."""
+def _survey(weights, roll, tolerance, ladder, slates):
     n_classes = roll.n_classes
     offset, scores, margin = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
     cost = np.empty(n_classes, np.int64)
@@ -143,8 +179,7 @@ def survey(weights, roll, tolerance, ladder, slates):
 
 
 @inlined
-def settle(row, roll, ladder, slate, outcome):
-    """Outcome of one row, given its survey. Returns -1, or a voter that doubles cannot decide."""
+def _settle(row, roll, ladder, slate, outcome):
     for i in range(slate.votes.size):
         if slate.votes[i] == UNDECIDED:
             return i
@@ -152,7 +187,7 @@ def settle(row, roll, ladder, slate, outcome):
     counts, first = tally(slate.votes, n_classes)
     fewest = np.empty(n_classes, np.int64)
     tables = new_tables()
-    slate.price[:] = slate.lower
+    _start_from(slate.price, slate.lower)
     target, voter = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, slate.lower)
     if voter >= 0:
         return voter
@@ -228,11 +263,19 @@ def _settle_cost(row, roll, ladder, slate, i, target):
     return True
 
 
+@inlined
+def _start_from(price, lower):
+    """Copy; numba would compile its words on arrays of two shapes with an assignment, for seconds."""
+    for c in range(lower.shape[0]):
+        for i in range(lower.shape[1]):
+            price[c, i] = lower[c, i]
+
+
 @compiled
 def plan_below(row, roll, ladder, slate):
     """Leave in ``slate.plan`` the cheapest change under the lower bounds, all settled; return who overtakes."""
     counts, first = tally(slate.votes, roll.n_classes)
-    slate.price[:] = slate.lower
+    _start_from(slate.price, slate.lower)
     fewest = np.empty(roll.n_classes, np.int64)
     target, _ = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, new_tables(), slate.lower)
     return target
@@ -319,5 +362,5 @@ def _is_sensitive(slate, counts, first, fewest, tables, limit):
         for c in range(lower.shape[0]):
             if c != first:
                 fewest[c] = overtake_cost(votes, price[c], away, counts, first, c, tables)
-        cheapest[turn] = min(fewest.min(), limit)
+        cheapest[turn] = min(fewest[np.argmin(fewest)], limit)
     return 1 if cheapest[0] != cheapest[1] else 0

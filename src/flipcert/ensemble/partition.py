@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from flipcert.engine.mapped import give_back, is_large, row_pieces, scratch
+from flipcert.engine.packing import Rows
 from flipcert.validation import check_choice, check_integers
 
 RULES = ("sorted", "hash", "random")
@@ -39,7 +41,8 @@ def assign_partitions(X: NDArray[Any], n_partitions: Any, rule: Any, random_stat
         elif rule == "sorted":
             numbers = lexicographic_places(X) % n_partitions
         else:
-            numbers = np.array([_content_hash(row) % n_partitions for row in X], np.int64)
+            hashes = (_content_hash(row) % n_partitions for _, rows in row_pieces(X) for row in rows)
+            numbers = np.fromiter(hashes, np.int64, n_rows)
     else:
         numbers = check_integers(rule, "partition", minimum=0, maximum=n_partitions - 1, ndim=1)
         if numbers.size != n_rows:
@@ -54,6 +57,25 @@ def assign_partitions(X: NDArray[Any], n_partitions: Any, rule: Any, random_stat
     return numbers
 
 
+class RowsByPartition:
+    """The rows of each partition, in their own order, in one scratch file.
+
+    Rows are read in order and each partition grows in order, so no pass jumps about in a file.
+    """
+
+    def __init__(self, X: NDArray[Any], numbers: NDArray[np.int64]) -> None:
+        self._bounds = np.append(0, np.cumsum(np.bincount(numbers)))
+        place = np.empty(numbers.size, np.int64)
+        place[np.argsort(numbers, kind="stable")] = np.arange(numbers.size)
+        self._rows = scratch(X.shape, X.dtype)
+        for source, rows in row_pieces(X):
+            self._rows[place[source]] = rows
+            give_back(self._rows)
+
+    def __getitem__(self, number: int) -> Rows:
+        return Rows(self._rows, slice(self._bounds[number], self._bounds[number + 1]))
+
+
 def lexicographic_places(X: NDArray[Any]) -> NDArray[np.int64]:
     """Place of each row among the different rows, sorted by the first feature, then the second, and so on.
 
@@ -66,7 +88,7 @@ def lexicographic_places(X: NDArray[Any]) -> NDArray[np.int64]:
     before = np.zeros(X.shape[0], np.int64)
     tied = np.arange(X.shape[0])
     for feature in range(X.shape[1]):
-        values = X[tied, feature]
+        values = _entries(X, tied, feature)
         if tied.size == 0:
             break
         if np.all(values == values[0]):
@@ -83,6 +105,18 @@ def lexicographic_places(X: NDArray[Any]) -> NDArray[np.int64]:
         alone = new_row & np.append(new_row[1:], True)
         tied = rows[~alone]
     return np.unique(before, return_inverse=True)[1].astype(np.int64)
+
+
+def _entries(X: NDArray[Any], rows: NDArray[np.int64], feature: int) -> NDArray[Any]:
+    """One feature of some rows, in their order; many rows of a large file are read as they come."""
+    if not is_large(X) or rows.size < X.shape[0] // 64:
+        values = X[rows, feature]
+        give_back(X)
+        return values
+    values = np.empty(X.shape[0], X.dtype)
+    for place, part in row_pieces(X):
+        values[place] = part[:, feature]
+    return values[rows]
 
 
 def _content_hash(row: NDArray[Any]) -> int:

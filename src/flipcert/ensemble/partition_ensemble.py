@@ -17,18 +17,20 @@ from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import encode_labels, in_user_labels
 from flipcert.engine.blocks import join, map_blocks, map_tasks
 from flipcert.engine.engines import functions_stay
+from flipcert.engine.mapped import is_large
 from flipcert.engine.packing import Rows
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
 from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.grey_box import GreyBox
-from flipcert.ensemble.partition import assign_partitions
+from flipcert.ensemble.partition import RowsByPartition, assign_partitions
 from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
+from flipcert.training import check_training
 from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
 
 
@@ -122,7 +124,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             raise ValueError(f"estimator must be a classifier object, such as KernelSVM(); got {self.estimator!r}.")
-        inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
+        inputs, targets = check_training(self, X, y)
         self.classes_, _ = encode_labels(targets, self.classes)
         mask = check_mask(trusted, targets.size)
         pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
@@ -133,9 +135,15 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._n_labels = targets.size
         self._pairwise = pairwise
 
+        # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
+        together = RowsByPartition(inputs, self.partition_) if is_large(inputs) and not pairwise else None
+
         def part(number: int) -> tuple[int, Rows, Rows, Rows | None, Rows]:
             members = np.flatnonzero(self.partition_ == number)
-            own = Rows(inputs, np.ix_(members, members) if pairwise else members)
+            if together is not None:
+                own = together[number]
+            else:
+                own = Rows(inputs, np.ix_(members, members) if pairwise else members)
             own_mask = None if mask is None else Rows(mask, members)
             return number, own, Rows(targets, members), own_mask, Rows(members, ...)
 

@@ -67,7 +67,7 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
         ylim=(0, 1.02),
         title=f"Share of test points proven to stay {kept}",
     )
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right")
     return figure
 
 
@@ -124,7 +124,7 @@ def plot_median_robustness(
     axes.yaxis.get_major_locator().set_params(integer=True)
     kind = "correct predictions" if y is not None else "predictions"
     axes.set(xlabel="number of partitions", ylabel="flipped labels", title=f"Flips that half of the {kind} withstand")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 
@@ -167,7 +167,7 @@ def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
     axes.bar(places, heights[0], color=COLOURS[0], label="correct" if y is not None else None, **style)
     if heights[1].any():
         axes.bar(places, heights[1], bottom=heights[0], color="#999999", label="wrong", **style)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="upper right")
     if sum(bins.beyond):
         axes.text(beyond + shift + 0.45 * bins.width, sum(bins.beyond), "any", ha="center", va="bottom")
     axes.set(

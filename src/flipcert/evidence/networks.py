@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine import extras
 from flipcert.kernels import NTK, ConvNTK
 
 # Numbers in one array of hidden units: larger ones do not fit a cache, and are fetched from the system every time.
@@ -16,11 +17,7 @@ _NUMBERS = 2**20
 
 def require_torch() -> Any:
     """Import torch, which is an extra."""
-    try:
-        import torch
-    except ImportError:
-        raise ImportError('Finite networks need torch. Install with: pip install "flipcert[torch]".') from None
-    return torch
+    return extras.load_torch("Finite networks need")
 
 
 class FiniteNetwork:

@@ -114,7 +114,4 @@ def _panels_of(rows: Sequence[Row]) -> dict[tuple[object, ...], list[Row]]:
 
 
 def _name(row: Row) -> str:
-    shown = [in_words(name, row[name]) for name in ("data", "model", "activation", "scale") if row.get(name)]
-    if row["data"] != "cifar10":
-        shown.pop()  # only CIFAR-10 has two scalings
-    return " ".join(shown)
+    return " ".join(in_words(name, row[name]) for name in ("data", "model", "activation", "scale") if row.get(name))

@@ -48,7 +48,18 @@ def draw(figure: Figure, rows: Sequence[Row]) -> Any:
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(name, fontsize=10)
         panel(axes, figure, own)
+    _add_legends(canvas)
     return canvas
+
+
+def _add_legends(canvas: Any) -> None:
+    """One legend below all panels if they have the same lines, else one in each, where curves have fallen."""
+    found = [axes.get_legend_handles_labels() for axes in canvas.axes]
+    if all(labels == found[0][1] for _, labels in found):
+        canvas.legend(*found[0], loc="outside lower center", ncols=min(len(found[0][1]), 6), frameon=False, fontsize=8)
+    else:
+        for axes in canvas.axes:
+            axes.legend(loc="upper right", frameon=False, fontsize=7)
 
 
 def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -68,6 +79,8 @@ def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]
 
 def in_words(name: str, value: Any) -> str:
     """A setting as a reader would say it."""
+    if name == "size":
+        return f"{value} samples"
     if name in _SYMBOLS:
         return f"{_SYMBOLS[name]} = {value:g}"
     return _WORDS.get(value, str(value))
@@ -113,7 +126,6 @@ def _medians(axes: Any, figure: Figure, rows: list[Row]) -> None:
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set(xlabel="partitions", ylabel="median certified flips")
-    axes.legend(frameon=False, fontsize=7)
 
 
 def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
@@ -127,7 +139,8 @@ def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
             axes.step(
                 row["flips"], row["attacked"], where="post", color=COLOURS[1], linewidth=1, label="white-box, upper"
             )
-        elif row["share_exact"] < 1:
+        elif row["share_exact"] < 1 and row["attacked"][-1] == 0:
+            # Only where an attack is known for every point that falls.
             axes.fill_between(
                 row["flips"], row["certified"], row["attacked"], step="post", color=colour, alpha=0.12, linewidth=0
             )
@@ -137,7 +150,6 @@ def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
     axes.set_xlim(0, max(_shown_to(row) for row in rows))
     axes.set_ylim(0, 1.02)
     axes.set(xlabel="flipped labels", ylabel="certified accuracy")
-    axes.legend(frameon=False, fontsize=7)
 
 
 def _with_votes(figure: Figure, rows: list[Row]) -> list[Row]:
@@ -173,7 +185,6 @@ def _times(axes: Any, figure: Figure, rows: list[Row]) -> None:
     axes.set(xscale="log", yscale="log", xlabel="partitions", ylabel="ms a test point")
     axes.set_xticks(partitions, [str(n) for n in partitions], fontsize=7, rotation=45)
     axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=7)
 
 
 def seconds_a_point(row: Row) -> float:
@@ -197,4 +208,3 @@ def _small_c(axes: Any, figure: Figure, rows: list[Row]) -> None:
     first = min(row["times_threshold"] for row in rows)
     axes.axvspan(first, 1, color=COLOURS[5], alpha=0.15, label="small C: certified")
     axes.set(xscale="log", xlabel="C over its threshold", ylabel="accuracy")
-    axes.legend(frameon=False, fontsize=7)

@@ -68,10 +68,22 @@ def _section(figure: Figure, rows: list[Row]) -> str:
             f"![{figure.title}]({figure.name}.svg)",
             "",
             *findings,
+            *_relative(rows),
             "",
             table,
         ]
     )
+
+
+def _relative(rows: list[Row]) -> list[str]:
+    """How large regularisations are beside the kernel, which is what counts."""
+    told: dict[str, None] = {}
+    for row in rows:
+        if row.get("reg_over_diag") is not None:
+            names = [name for name in ("data", "scale", "activation") if len({other.get(name) for other in rows}) > 1]
+            which = " ".join(in_words(name, row[name]) for name in names if row.get(name) is not None)
+            told[f"reg {row['reg']:g} = {row['reg_over_diag']:.2g}{f' ({which})' if which else ''}"] = None
+    return [f"- Over the mean of diag Q: {', '.join(told)}."] if told else []
 
 
 _COLUMNS: dict[str, Callable[[Row], str]] = {
@@ -91,11 +103,9 @@ def _table(figure: Figure, rows: list[Row]) -> str:
     """Medians of each panel, folded away."""
     lines = ["<details><summary>Numbers</summary>", ""]
     for name, own in panels(figure, rows):
-        relative = own[0].get("reg_over_diag")
-        size = "" if relative is None else f" (reg is {relative:.2g} of the mean of diag Q)"
         threshold = next((row["C_max"] for row in own if row.get("C_max") is not None), None)
         limit = "" if threshold is None else f" (C_max {threshold:.2g} for one model)"
-        lines += [f"{name}{size}{limit}:", "", f"| {' | '.join(_COLUMNS)} |", f"|{' --- |' * len(_COLUMNS)}"]
+        lines += [f"{name}{limit}:", "", f"| {' | '.join(_COLUMNS)} |", f"|{' --- |' * len(_COLUMNS)}"]
         lines += [f"| {' | '.join(show(row) for show in _COLUMNS.values())} |" for row in own]
         lines.append("")
     return "\n".join([*lines, "</details>", ""])

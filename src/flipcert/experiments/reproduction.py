@@ -75,12 +75,16 @@ def _study(figure: Figure, workshop: Workshop) -> list[Row]:
     return rows
 
 
+def read_results(results: Path) -> list[tuple[Figure, list[Row]]]:
+    """All figures whose tables are in a folder."""
+    paths = [(figure, results / f"{figure.name}.parquet") for figure in all_figures()]
+    return [(figure, read_table(path)) for figure, path in paths if path.exists()]
+
+
 def write_page(results: Path) -> None:
     """Write the page of all tables in a folder."""
-    paths = [(figure, results / f"{figure.name}.parquet") for figure in all_figures()]
-    tables = [(figure, read_table(path)) for figure, path in paths if path.exists()]
     with whole_file(results / PAGE) as file:
-        file.write(render(tables).encode())
+        file.write(render(read_results(results)).encode())
 
 
 def _save(canvas: Any, path: Path) -> None:

@@ -11,6 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
+from flipcert import datasets
+from flipcert.datasets.folder import data_folder
+
+# Feature files in the data folder.
+CIFAR10, MNIST = "cifar10-lite0-512", "mnist-rotnet"
 # Rows of the quick versions.
 QUICK_TRAIN, QUICK_TEST = 1500, 150
 
@@ -78,9 +83,31 @@ class Source:
 def load(name: str, folder: Path | None = None) -> Source:
     """The data of a name, from the folder of data."""
     if name == "cifar10":
-        return _cifar10()
-    source = _mnist()
+        return _features(CIFAR10, folder, "features of an EfficientNet-Lite0 (the paper: SimCLR)", "put it there", None)
+    # The features are sorted by the images they were made of.
+    images = datasets.load("mnist", folder)
+    how = (
+        f"make it: flipcert features train rotnet mnist --out rotnet.pt, then "
+        f"flipcert features extract rotnet.pt mnist --out {MNIST}.npz"
+    )
+    source = _features(MNIST, folder, "second block of a RotNet trained by flipcert", how, images.train.X)
     return source.only((1, 7)) if name == "mnist-1-vs-7" else source
+
+
+def _features(
+    file: str, folder: Path | None, described: str, otherwise: str, partition_by: NDArray[Any] | None
+) -> Source:
+    place = data_folder(folder)
+    if not (place / f"{file}.npz").is_file():
+        raise ValueError(f"the figure needs the features {file}.npz in {place}; {otherwise}.")
+    found = datasets.load(file, folder)
+    train, test = found.train, found.test
+    assert train.y is not None
+    assert test.y is not None
+    return Source(
+        np.asarray(train.X, np.float32), train.y, np.asarray(test.X, np.float32), test.y, found.image_shape,
+        partition_by, described,
+    )  # fmt: skip
 
 
 def digits(name: str) -> Source:
@@ -91,15 +118,3 @@ def digits(name: str) -> Source:
     n_test = 297
     source = Source(X[n_test:], y[n_test:], X[:n_test], y[:n_test], (1, 8, 8), None, "digits of 8 x 8 pixels")
     return source.only((1, 7)) if name == "mnist-1-vs-7" else source
-
-
-def _cifar10() -> Source:
-    import os
-
-    z = np.load(os.path.join(os.environ["FLIPCERT_DATA"], "cifar10-lite0-512.npz"))
-    X, Xt = (z[k].astype(np.float32) * z["scale"] for k in ("x_train", "x_test"))
-    return Source(X, z["y_train"], Xt, z["y_test"], None, None, "features")
-
-
-def _mnist() -> Source:
-    raise ValueError

@@ -16,6 +16,8 @@ from flipcert.experiments.table import Row
 REPRODUCED, IN_SHAPE, NOT = "reproduced", "reproduced in shape", "not reproduced"
 # A white-box median this close to the black-box one has met it.
 _MET = 1.02
+# Medians within this factor are level.
+_LEVEL = 1.25
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,20 @@ def _before_meeting(rows: Sequence[Row]) -> list[Row]:
 
 def _invariant(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
     before = _before_meeting(rows)
-    medians = [row["median"] for row in before]
+    spread, told = _spread(before)
+    text = f"{told}. {_where_they_meet(rows)}"
+    if spread <= _LEVEL:
+        return Finding(panel, REPRODUCED, text)
+    later, told = _spread(before[1:] or before)
+    return Finding(panel, IN_SHAPE if later <= _LEVEL else NOT, f"{text} {told}.")
+
+
+def _spread(rows: Sequence[Row]) -> tuple[float, str]:
+    """The largest median over the smallest, and a sentence about it."""
+    medians = [row["median"] for row in rows]
     spread = max(medians) / max(min(medians), 1)
-    verdict = REPRODUCED if spread <= 1.25 else IN_SHAPE if spread <= 1.6 else NOT
-    text = (
-        f"For N from {before[0]['partitions']} to {before[-1]['partitions']} the median lies between {min(medians)} "
-        f"and {max(medians)} flips (a factor of {spread:.2f}). {_where_they_meet(rows)}"
-    )
-    return Finding(panel, verdict, text)
+    where = f"For N from {rows[0]['partitions']} to {rows[-1]['partitions']}"
+    return spread, f"{where} the median lies between {min(medians)} and {max(medians)} flips (a factor of {spread:.2f})"
 
 
 def _declines_then_plateaus(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
@@ -82,7 +90,7 @@ def _declines_then_plateaus(figure: Figure, panel: str, rows: Sequence[Row]) -> 
     tail = medians[len(medians) // 2 :]
     decline = 1 - tail[0] / max(medians[0], 1)
     spread = max(tail) / max(min(tail), 1)
-    verdict = REPRODUCED if decline > 0.3 and spread <= 1.25 else IN_SHAPE if decline > 0.15 else NOT
+    verdict = REPRODUCED if decline > 0.3 and spread <= _LEVEL else IN_SHAPE if decline > 0.15 else NOT
     text = (
         f"From {medians[0]} flips at N = {before[0]['partitions']} to {tail[0]} at N = "
         f"{before[len(medians) // 2]['partitions']} ({-decline:+.0%}), then between {min(tail)} and {max(tail)}. "

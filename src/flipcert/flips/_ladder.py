@@ -102,7 +102,14 @@ def sums_are_exact(row, offset, total):
     """
     if not total < LARGEST_TOTAL:
         return False
-    lowest = min(lowest_bit(row, 2000, -2000), lowest_bit(offset, 2000, -2000))
+    return multiples_are_exact(min(lowest_bit(row, 2000, -2000), lowest_bit(offset, 2000, -2000)), total)
+
+
+@compiled
+def multiples_are_exact(lowest, total):
+    """The same for multiples of 2**lowest (2000: zeros only) with magnitudes that add up to ``total``."""
+    if not total < LARGEST_TOTAL:
+        return False
     if lowest == 2000:
         return True
     # total / 2**lowest, in two steps: one could overflow where the result does not

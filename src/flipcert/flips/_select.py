@@ -66,7 +66,7 @@ def score_row(row, labels, offset, scores, ladder):
         sums[2 * codes[2 * i + 1] + 1] += row[2 * i + 1]
     if row.size & 1:
         sums[2 * codes[row.size - 1]] += row[row.size - 1]
-    total = _sum_of_magnitudes(row)
+    total = sum_of_magnitudes(row)
     for c in range(n_classes):
         scores[c] = offset[c] + (sums[2 * c] + sums[2 * c + 1])
         total += abs(offset[c])
@@ -84,7 +84,8 @@ def score_row(row, labels, offset, scores, ladder):
 
 
 @compiled_in_any_order
-def _sum_of_magnitudes(row):
+def sum_of_magnitudes(row):
+    """Sum of all magnitudes of a row."""
     total = 0.0
     for i in range(row.size):
         total += np.float64(abs(row[i]))
@@ -115,6 +116,16 @@ def _note_tops(row, tops):
 def build(ladder, row, labels, first, reach, largest, n_classes):
     """Put the movable weights of a scored row on the ladder, down to where they close ``reach`` (a guess)."""
     _set_floors(ladder, row, labels, first, np.inf if row.size <= SHORT else reach, largest, n_classes)
+    _fill(ladder, row, labels, n_classes)
+
+
+@compiled
+def build_chosen(ladder, row, labels, first, single, n_classes):
+    """Put weights on the ladder that were picked from a longer row by these very floors (``flips._stream``)."""
+    ladder.numbers[TOPS, 0] = 0.0
+    if row.size > 0:
+        _note_tops(row, ladder.numbers[TOPS])
+    _lay_floors(ladder, first, single, n_classes)
     _fill(ladder, row, labels, n_classes)
 
 
@@ -167,7 +178,8 @@ def _set_floors(ladder, row, labels, first, reach, largest, n_classes):
     for g in range(2 * n_classes):
         floor[g] = 0.0
     ladder.numbers[DEEPEST, 0] = 0.0
-    if not (reach < np.inf and 0.0 < largest < 1e300):
+    # Bins too narrow or too wide for a double tell nothing.
+    if not (reach < np.inf and 1e-300 < largest < 1e300):
         return
     n_bins = N_BINS if row.size > 16 * _SAMPLE else N_BINS // 4
     for b in range(n_bins):
@@ -188,6 +200,13 @@ def _set_floors(ladder, row, labels, first, reach, largest, n_classes):
         level -= 1
     # one bin of margin: the sample is only a sample
     single = max(0.0, (level - 1) / scale) if closed * stride >= reach else 0.0
+    _lay_floors(ladder, first, single, n_classes)
+
+
+@compiled
+def _lay_floors(ladder, first, single, n_classes):
+    """Note how small weights may be that close the gap between the first class and another once."""
+    floor = ladder.numbers[FLOOR]
     for g in range(2 * n_classes):
         floor[g] = single / 2.0 if g == 2 * first or g & 1 else single
     ladder.numbers[DEEPEST, 0] = single

@@ -139,56 +139,25 @@ class DoubleRow(Row):
             self.slack = 0.0
 
 
-class IntegerRow(Row):
+class Integers(Row):
     """A row in Python integers, where every comparison is decided."""
 
     slack = 0
     rounding = 0
+    _exponent: int
 
-    def __init__(self, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> None:
-        if not np.all(np.isfinite(weights)):
-            raise ValueError(
-                f"the weights of a row overflowed (got {weights[~np.isfinite(weights)][0]}); rescale the features."
-            )
-        numbers, self._exponent = as_integers(np.concatenate([weights.astype(np.float64), offset]))
-        self.labels = labels
-        self.weights = numbers[: weights.size]
-        self.offset = numbers[weights.size :]
-        self.scores = np.array(self.scores_under(labels.codes), dtype=object)
-        rungs = [
-            (abs(weight), 2 * c + (weight < 0), i)
-            for i, (weight, c) in enumerate(zip(self.weights, labels.codes.tolist(), strict=True))
-            if weight != 0 and labels.coded.movable[i]
-        ]
-        rungs.sort(key=lambda rung: -rung[0])
-        self.ladder = new_ladder(len(rungs), labels.n_classes, object)
-        self.ladder.numbers[VALUE, : len(rungs)] = [rung[0] for rung in rungs]
-        self.ladder.rungs[GROUP, : len(rungs)] = [rung[1] for rung in rungs]
-        self.ladder.rungs[INDEX, : len(rungs)] = [rung[2] for rung in rungs]
-        self.call(index_groups, self.ladder, len(rungs), 2 * labels.n_classes)
+    def _climb(self, weights: list[int], codes: list[int], samples: list[int]) -> None:
+        """Put weights on the ladder, those of given samples."""
+        order = sorted((i for i, weight in enumerate(weights) if weight), key=lambda i: -abs(weights[i]))
+        self.ladder = new_ladder(len(order), self.labels.n_classes, object)
+        self.ladder.numbers[VALUE, : len(order)] = [abs(weights[i]) for i in order]
+        self.ladder.rungs[GROUP, : len(order)] = [2 * codes[i] + (weights[i] < 0) for i in order]
+        self.ladder.rungs[INDEX, : len(order)] = [samples[i] for i in order]
+        self.call(index_groups, self.ladder, len(order), 2 * self.labels.n_classes)
 
     def call(self, algorithm: Callable[..., Any], *arguments: Any) -> Any:
         """Interpret the algorithm, so that it runs on integers."""
         return interpreted(algorithm)(*arguments)
-
-    @property
-    def movable(self) -> list[tuple[int, int, int]]:
-        """Sample, class and weight of every label that can be flipped to some effect, largest weight first."""
-        rungs = self.ladder.rungs[:, : self.ladder.rungs[COUNT, 0]]
-        rungs = zip(rungs[INDEX].tolist(), rungs[GROUP].tolist(), strict=True)
-        return [(i, group >> 1, self.weights[i]) for i, group in rungs]
-
-    def scores_under(self, codes: NDArray[np.int64]) -> list[int]:
-        """Class scores if the training labels were ``codes``."""
-        scores = list(self.offset)
-        for weight, c in zip(self.weights, codes, strict=True):
-            scores[c] += weight
-        return scores
-
-    def winner_under(self, codes: NDArray[np.int64]) -> int:
-        """Predicted class if the training labels were ``codes``."""
-        scores = self.scores_under(codes)
-        return scores.index(max(scores))
 
     def cheapest_change(self) -> tuple[int, int, float]:
         """Cost of the cheapest change of prediction, the class that then wins (-1: nothing changes it), the margin."""
@@ -210,3 +179,44 @@ class IntegerRow(Row):
             return float(Fraction(number) * Fraction(2) ** self._exponent)
         except OverflowError:
             return np.inf
+
+
+class IntegerRow(Integers):
+    """All weights of a row in integers."""
+
+    def __init__(self, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> None:
+        refuse_overflow(weights)
+        numbers, self._exponent = as_integers(np.concatenate([weights.astype(np.float64), offset]))
+        self.labels = labels
+        self.weights = numbers[: weights.size]
+        self.offset = numbers[weights.size :]
+        self.scores = np.array(self.scores_under(labels.codes), dtype=object)
+        movable = np.flatnonzero(labels.coded.movable)
+        self._climb([self.weights[i] for i in movable], labels.codes[movable].tolist(), movable.tolist())
+
+    @property
+    def movable(self) -> list[tuple[int, int, int]]:
+        """Sample, class and weight of every label that can be flipped to some effect, largest weight first."""
+        rungs = self.ladder.rungs[:, : self.ladder.rungs[COUNT, 0]]
+        rungs = zip(rungs[INDEX].tolist(), rungs[GROUP].tolist(), strict=True)
+        return [(i, group >> 1, self.weights[i]) for i, group in rungs]
+
+    def scores_under(self, codes: NDArray[np.int64]) -> list[int]:
+        """Class scores if the training labels were ``codes``."""
+        scores = list(self.offset)
+        for weight, c in zip(self.weights, codes, strict=True):
+            scores[c] += weight
+        return scores
+
+    def winner_under(self, codes: NDArray[np.int64]) -> int:
+        """Predicted class if the training labels were ``codes``."""
+        scores = self.scores_under(codes)
+        return scores.index(max(scores))
+
+
+def refuse_overflow(weights: NDArray[Any]) -> None:
+    """Raise ValueError if a weight is not finite."""
+    if not np.all(np.isfinite(weights)):
+        raise ValueError(
+            f"the weights of a row overflowed (got {weights[~np.isfinite(weights)][0]}); rescale the features."
+        )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from flipcert.engine.mapped import is_large, mapped_rows
 from flipcert.engine.rounding import Factor
 
 
@@ -42,6 +43,13 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows whose inner products are the kernel."""
         raise AttributeError(f"{self!r} has no finite feature map.")
+
+    def map_features(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The features of a training set; in a scratch file, if the training set is larger than memory."""
+        few = X[:1]
+        if not is_large(X) or (own := self.features(few)) is few:
+            return self.features(X)
+        return mapped_rows(self.features, X, own.shape[1], own.dtype)
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Estimate by how much rounding could move each row of ``kernel(X, Z)`` (see ``flipcert.engine.rounding``)."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import watched_by
 from flipcert.ensemble import PartitionEnsemble
+from flipcert.runs.inputs import scaled_features
 from flipcert.runs.job import Stages
 from flipcert.runs.settings import Settings
 
@@ -63,8 +64,7 @@ def flip_list(
     stages: Stages,
 ) -> FlipList:
     """Find the smallest known attack on one test point."""
-    scaler = settings.scaler().fit(train.X)
-    X_train, x = scaler.transform(train.X), scaler.transform(test.X[row : row + 1])
+    X_train, x = scaled_features(settings, train.X, test.X[row : row + 1])
     model = settings.estimator(n_jobs)
     y = np.asarray(train.y)
     with watched_by(stages):

@@ -10,6 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from flipcert.classifiers import KernelSVM
+from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.kernels.base import Kernel
 from flipcert.kernels.stored import StoredKernel
@@ -57,7 +59,7 @@ class ModelInputs:
         X_train, X_test = self._features(settings)
         model = settings.estimator(self._n_jobs)
         base = getattr(model, "estimator", model)
-        kernel = self._worth_storing(base, X_train.shape[1]) if reuse else None
+        kernel = _worth_storing(base, X_train.shape[1], X_train.shape[0] // settings.partitions) if reuse else None
         # Row numbers say nothing about the content that partitions go by.
         if model is not base and (kernel is not None or self._partition_by is not None):
             content = X_train if self._partition_by is None else self._partition_by
@@ -76,18 +78,37 @@ class ModelInputs:
         base.set_params(kernel=stored)
         return stored.train_rows, stored.test_rows, model
 
-    @staticmethod
-    def _worth_storing(base: BaseEstimator, n_inputs: int) -> Kernel | None:
-        """The kernel of a model, if it is dear enough."""
-        kernel = getattr(base, "kernel", None)
-        if not isinstance(kernel, Kernel):
-            return None
-        n_features = kernel.n_features(n_inputs)
-        return kernel if n_features is None or n_features >= _MANY_FEATURES else None
-
     def _features(self, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]]:
         if settings.scale not in self._scaled:
-            scaler = settings.scaler().fit(self._train)
             # Only the last ones are held: they may be as large as the data.
-            self._scaled = {settings.scale: (scaler.transform(self._train), scaler.transform(self._test))}
+            self._scaled = {settings.scale: scaled_features(settings, self._train, self._test)}
         return self._scaled[settings.scale]
+
+
+def _worth_storing(base: BaseEstimator, n_inputs: int, n_samples: int) -> Kernel | None:
+    """The kernel of a model on so many samples, if it is dear enough."""
+    kernel = getattr(base, "kernel", None)
+    if not isinstance(kernel, Kernel):
+        return None
+    n_features = kernel.n_features(n_inputs)
+    if n_features is None:
+        return kernel
+    # With fewer features than samples, ridge regression needs no kernel.
+    needed = isinstance(base, KernelSVM) or n_features >= n_samples
+    return kernel if needed and n_features >= _MANY_FEATURES else None
+
+
+def scaled_features(
+    settings: Settings, X_train: NDArray[Any], X_test: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both sets of features, scaled by the first; piece by piece where that is larger than memory."""
+    scaler = settings.scaler()
+    if not is_large(X_train):
+        scaler.fit(X_train)
+        return scaler.transform(X_train), scaler.transform(X_test)
+    few = X_train[:1]
+    for _, rows in row_pieces(X_train if hasattr(scaler, "partial_fit") else few):
+        getattr(scaler, "partial_fit", scaler.fit)(rows)
+    if scaler.transform(few) is few:
+        return X_train, scaler.transform(X_test)
+    return mapped_rows(scaler.transform, X_train, X_train.shape[1], X_train.dtype), scaler.transform(X_test)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine import extras
 from flipcert.engine.blocks import OneThread
 
 
@@ -121,8 +122,4 @@ one_torch_thread = OneThread(_torch_limit)
 
 def load_torch() -> Any:
     """PyTorch, which is not needed for anything else."""
-    try:
-        import torch
-    except ImportError:
-        raise ImportError('BoundedNetwork needs torch. Install with: pip install "flipcert[torch]".') from None
-    return torch
+    return extras.load_torch("BoundedNetwork needs")

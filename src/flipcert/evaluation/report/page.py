@@ -21,7 +21,7 @@ from flipcert.evaluation.report.panel import panel, row
 from flipcert.evaluation.report.pictures import Album
 from flipcert.evaluation.report.promises import promises
 from flipcert.evaluation.report.summary import Summary
-from flipcert.evaluation.report.words import percent, plural, shorten, unbroken
+from flipcert.evaluation.report.words import percent, plural, setting, shorten, unbroken
 from flipcert.evaluation.result import Result
 
 _MOST_DETAILED = 48
@@ -180,7 +180,9 @@ def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
     groups: dict[str, list[Summary]] = {}
     for s in summaries:
         own = {"model": s.result.model, **s.result.settings}
-        name = ", ".join(str(own[key]) if key == "model" else f"{key} {own[key]}" for key in varied if key in own)
+        name = ", ".join(
+            str(own[key]) if key == "model" else f"{key} {setting(own[key])}" for key in varied if key in own
+        )
         groups.setdefault(name or s.result.model or "all", []).append(s)
     if all(len({s.result.n_partitions for s in group}) < 2 for group in groups.values()):
         return {"sweep": None}
@@ -227,7 +229,7 @@ def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
     keys = list(dict.fromkeys(key for row in rows for key in row if row[key] not in (None, "")))
     shared = [key for key in keys if len({str(row.get(key, "")) for row in rows}) == 1]
     differing = [key for key in keys if key not in shared]
-    table = [(key, str(rows[0][key])) for key in shared]
+    table = [(key, setting(rows[0][key])) for key in shared]
     if album.left_out:
         table.append(("pictures", f"{album.left_out:,} left out to keep the page small"))
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
@@ -237,7 +239,7 @@ def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
     named = [(result.name or f"result {i + 1}", row) for i, (result, row) in enumerate(zip(results, rows, strict=True))]
     varied = {
         "names": differing,
-        "rows": [(name, ["" if row.get(k) is None else row.get(k) for k in differing]) for name, row in named],
+        "rows": [(name, ["" if row.get(k) is None else setting(row[k]) for k in differing]) for name, row in named],
     }
     return {"settings": table, "varied": varied if differing else None}
 

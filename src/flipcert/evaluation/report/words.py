@@ -72,6 +72,11 @@ def unbroken(sentence: object) -> Markup:
     return Markup(re.sub(r"([\d.,]+ %)", r'<span class="together">\1</span>', str(escape(str(sentence)))))
 
 
+def setting(value: object) -> str:
+    """The value of a setting; 10, not 10.0, as the names of results have it."""
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
 def between(low: int, high: int) -> str:
     """A range of whole numbers."""
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

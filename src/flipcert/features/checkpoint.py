@@ -1,0 +1,175 @@
+"""Training states in files: plain numbers and tensors, written whole, never unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.files import whole_file
+from flipcert.features.encoder import Encoder, Pixels
+from flipcert.features.method import Method, load_torch
+from flipcert.features.rotnet import RotNet
+from flipcert.features.simclr import SimCLR
+
+METHODS: dict[str, type[Method]] = {method.name: method for method in (RotNet, SimCLR)}
+
+# Of the files; another number is refused.
+_FORMAT = 1
+
+
+@dataclass
+class Progress:
+    """How far a training is.
+
+    Attributes
+    ----------
+    step : int
+        Steps that are done.
+    losses : list of float
+        Mean loss of each finished epoch.
+    running : float
+        Sum of the losses in the epoch that is not finished.
+    finished : bool
+        Whether all steps are done.
+    seconds : float
+        Time that it took; the only part that another run does not reproduce.
+    """
+
+    step: int = 0
+    losses: list[float] = field(default_factory=list)
+    running: float = 0.0
+    finished: bool = False
+    seconds: float = 0.0
+
+    def add(self, loss: float, n_batches: int) -> None:
+        """One more step is done."""
+        self.step += 1
+        self.running += loss
+        if self.step % n_batches == 0:
+            self.losses.append(self.running / n_batches)
+            self.running = 0.0
+
+
+def identity_of(method: Method, images: NDArray[Any]) -> dict[str, Any]:
+    """What decides the weights: method, settings, images."""
+    contents = hashlib.sha256(np.ascontiguousarray(images).data).hexdigest()
+    return {
+        "method": method.name,
+        "settings": asdict(method),
+        "image_shape": list(images.shape[1:]),
+        "n_images": len(images),
+        "images": f"{images.dtype}:{contents}",
+    }
+
+
+def write_checkpoint(
+    path: str | os.PathLike[str],
+    identity: dict[str, Any],
+    pixels: Pixels,
+    network: Any,
+    optimiser: Any | None,
+    progress: Progress,
+) -> None:
+    """Keep a state; without the optimiser once training is finished."""
+    state = {
+        "format": _FORMAT,
+        "identity": identity,
+        "pixels": asdict(pixels),
+        "network": network.state_dict(),
+        "optimiser": None if optimiser is None else optimiser.state_dict(),
+        "progress": asdict(progress),
+    }
+    with whole_file(path) as file:
+        load_torch().save(state, file)
+
+
+def open_checkpoint(
+    path: str | os.PathLike[str], identity: dict[str, Any], network: Any, optimiser: Any
+) -> Progress | None:
+    """Go on from a state, if there is one: fills in network and optimiser, and says how far they are."""
+    if not os.path.exists(path):
+        return None
+    state = _read(path)
+    found = state["identity"]
+    if found != identity:
+        raise ValueError(f"{path} holds a training with {_difference(found, identity)}; name another file.")
+    network.load_state_dict(state["network"])
+    if state["optimiser"] is not None:
+        optimiser.load_state_dict(state["optimiser"])
+    return Progress(**state["progress"])
+
+
+def load(path: str | os.PathLike[str]) -> Encoder:
+    """Load a trained network from a checkpoint. Nothing is unpickled.
+
+    Parameters
+    ----------
+    path : path-like
+        What ``train(..., checkpoint=path)`` or ``flipcert features train --out`` wrote.
+
+    Returns
+    -------
+    Encoder
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from flipcert.features import RotNet, train
+    >>> images = np.random.default_rng(0).integers(0, 256, (32, 1, 8, 8))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trained = train(RotNet(width=4, epochs=1), images, checkpoint=f"{folder}/rotnet.pt")
+    ...     again = load(f"{folder}/rotnet.pt")
+    >>> np.array_equal(trained.features(images), again.features(images))
+    True
+    """
+    torch = load_torch()
+    if not os.path.exists(path):
+        raise ValueError(f"{path} does not exist; give the path of a checkpoint.")
+    state = _read(path)
+    identity, progress = state["identity"], Progress(**state["progress"])
+    if not progress.finished:
+        raise ValueError(
+            f"{path} holds a training that is not finished; go on with the command or the call that began it."
+        )
+    method = METHODS[identity["method"]](**identity["settings"])
+    shape = tuple(identity["image_shape"])
+    network = method.network(shape).to(memory_format=torch.channels_last)
+    network.load_state_dict(state["network"])
+    return Encoder(method, shape, Pixels(**state["pixels"]), network, progress.losses, progress.seconds)
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    torch = load_torch()
+    refused = f"{Path(path)} is no checkpoint of flipcert, or only a part of one; name another file."
+    if not zipfile.is_zipfile(path):
+        raise ValueError(refused)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(refused) from error
+    if not isinstance(state, dict) or state.get("format") != _FORMAT:
+        raise ValueError(refused)
+    return state
+
+
+def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """The first thing in which two trainings differ, in words."""
+    for key in wanted:
+        if key == "settings" and found["method"] == wanted["method"]:
+            for name, value in wanted["settings"].items():
+                if found["settings"].get(name) != value:
+                    return f"{name} {found['settings'].get(name)}, not {value}"
+        elif key == "images" and found[key] != wanted[key]:
+            return "other images"
+        elif found[key] != wanted[key]:
+            return f"{key} {found[key]}, not {wanted[key]}"
+    raise AssertionError("two trainings that differ in nothing")

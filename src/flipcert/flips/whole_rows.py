@@ -1,0 +1,59 @@
+"""A block of rows whose weights are all there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.flips.attack import change_prediction
+from flipcert.flips.costs import Radii, radius_block, score_block
+from flipcert.flips.labels import Labels
+from flipcert.flips.witness import Witness
+
+
+class Rows(Protocol):
+    """What can be asked about a block of rows, held (``WholeRows``) or met tile by tile (``StreamedRows``)."""
+
+    @property
+    def weights(self) -> NDArray[Any] | None:
+        """All weights, if they are held."""
+
+    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Scores (rounded) and predictions (exact)."""
+
+    def radii(self) -> Radii:
+        """Exact cost of changing the prediction of each row."""
+
+    def witnesses(self) -> list[Witness | None]:
+        """Fewest flips that change the prediction of each row; None if nothing does."""
+
+    def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
+        """Weights of some training samples."""
+
+
+@dataclass(frozen=True)
+class WholeRows:
+    """Weights, training labels and offsets of a block of rows."""
+
+    weights: NDArray[Any]
+    labels: Labels
+    offset: NDArray[np.float64]
+
+    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Scores (rounded) and predictions (exact)."""
+        return score_block(self.weights, self.labels, self.offset)
+
+    def radii(self) -> Radii:
+        """Exact cost of changing the prediction of each row."""
+        return radius_block(self.weights, self.labels, self.offset)
+
+    def witnesses(self) -> list[Witness | None]:
+        """Fewest flips that change the prediction of each row; None if nothing does."""
+        return [change_prediction(w, self.labels, b) for w, b in zip(self.weights, self.offset, strict=True)]
+
+    def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
+        """Weights of some training samples."""
+        return self.weights[:, samples]

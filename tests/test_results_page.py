@@ -1,0 +1,34 @@
+"""The committed results page: made from the committed tables, and from nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flipcert.experiments.figure import all_figures
+from flipcert.experiments.page import render
+from flipcert.experiments.reproduction import PAGE, read_results
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+
+
+def test_committed_tables_make_the_committed_page():
+    assert render(read_results(RESULTS)) == (RESULTS / PAGE).read_text()
+
+
+def test_every_table_has_its_plot_and_every_plot_its_table():
+    tables, plots = ({path.stem for path in RESULTS.glob(f"*.{kind}")} for kind in ("parquet", "svg"))
+    assert tables == plots
+    assert tables <= {figure.name for figure in all_figures()}
+
+
+@pytest.mark.parametrize(("figure", "rows"), read_results(RESULTS), ids=lambda value: getattr(value, "name", ""))
+def test_tables_have_a_row_for_every_cell(figure, rows):
+    """All that the file of a figure declares was certified, on whole test sets."""
+    if figure.study:
+        return
+    found = [{name: row[name] for name in cell.identity} for cell, row in zip(figure.cells, rows, strict=True)]
+    assert found == [cell.identity for cell in figure.cells]
+    assert {row["n_test"] for row in rows} <= {10_000, 2_163}
+    assert {row["n_train"] for row in rows} <= {50_000, 60_000, 13_007}
