@@ -43,6 +43,11 @@ def flips_below(weights, extra, scale, codes, movable, winners, limits, counts):
     waiting = np.empty(n_classes, np.bool_)
     for t in range(weights.shape[0]):
         winner = winners[t]
+        for c in range(n_classes):
+            waiting[c] = c != winner and limits[t, c] > 0.0
+            counts[t, c] = -1
+        if not waiting.any():
+            continue
         highest = 0.0
         for i in range(codes.size):
             tops[i] = -1.0
@@ -52,9 +57,6 @@ def flips_below(weights, extra, scale, codes, movable, winners, limits, counts):
                 if not (own or two_classes):
                     tops[i] = max(tops[i], _gain(weights[t, i], more, False, False, False))
                 highest = max(highest, tops[i])
-        for c in range(n_classes):
-            waiting[c] = c != winner and limits[t, c] > 0.0
-            counts[t, c] = -1
         bar = _STEP * highest
         while waiting.any():
             if not bar > _LAST * highest:

@@ -49,7 +49,8 @@ class FlipGains:
         self._clip = plan.clip
         self._from = np.inf if plan.clip is None else _BELOW * plan.clip if plan.loss == "cross-entropy" else 0.0
         room = memory_budget() // _PART // (16 * n_classes * (n_features + 1))
-        self._most = int(min(max(1, room), self._movable.sum()))
+        self._n_movable = int(self._movable.sum())
+        self._most = min(max(1, room), self._n_movable)
         self._table = np.empty((n_features + 1, 2, n_classes, self._most + 1))
         self._first: Floats | None = None
         self._starts = list(range(0, n_features + 1, _COLUMNS))
@@ -76,6 +77,7 @@ class FlipGains:
         clip itself does to the sums is part of the result.
         """
         shape = self._table.shape[:3]
+        flips = min(flips, self._n_movable)
         left = np.full(shape, flips)
         if self._clip is None:
             moved = self._look_up(self._table, left)
