@@ -11,11 +11,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 import flipcert
+from flipcert.classifiers.network._top import flips_below, sum_of_largest
 from flipcert.classifiers.network.boxes import Boxes, cannot_win
 from flipcert.classifiers.network.function_space import FunctionSpace
 from flipcert.classifiers.network.intervals import Box, softmax, softmax_ahead
@@ -211,6 +213,82 @@ def test_one_flip_can_reach_the_ends_of_the_box_after_one_step():
     reached = np.stack([plain_training(model, X, flipped, start_of(model))[-1][0] for flipped in labellings(y, 1)])
     assert np.allclose(reached.min(axis=0), box.lower, atol=1e-12)
     assert np.allclose(reached.max(axis=0), box.upper, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["cross-entropy", "squared"]),
+    st.sampled_from([None, 0.05, 0.3, 1.0]),
+    st.sampled_from([1024, 1e-3]),
+)
+def test_full_batches_are_quick_but_no_wider(seed, loss, clip, memory):
+    # Rounded inputs: ties, zeros, entries that equal the clip. In little memory, gains are known for a few flips only.
+    rng = np.random.default_rng(seed)
+    n, n_classes, n_features = int(rng.integers(2, 30)), int(rng.integers(2, 5)), int(rng.integers(1, 20))
+    X = np.round(rng.normal(size=(n, n_features)) * rng.choice([0.1, 1.0, 3.0]), int(rng.integers(0, 3)))
+    y, trusted = rng.integers(0, n_classes, n), rng.random(n) < rng.choice([0.0, 0.3])
+    model = flipcert.BoundedNetwork(
+        loss=loss, clip=clip, method="intervals", learning_rate=0.2, epochs=3, l2=rng.choice([0.0, 0.1]),
+        classes=range(n_classes),
+    ).fit(X, y, trusted=trusted)  # fmt: skip
+    (quick,) = model._bounds
+    plan, samples = quick._plan, quick._samples
+    slow = Boxes(plan, samples, 1)
+    slow._full_batch = None
+    movable = np.flatnonzero(~trusted)
+    for flips in {0, 1, 2, n // 2, movable.size}:
+        with config_context(working_memory=memory):
+            boxes = list(quick.every_step(flips))
+            quick._full_batch.release()
+        for (box,), (other,) in zip(boxes, slow.every_step(flips), strict=True):
+            tolerance = 1e-9 * float(other.magnitude.max())
+            assert (box.lower <= other.lower + tolerance).all()
+            assert (box.upper >= other.upper - tolerance).all()
+            if memory > 1 or flips <= 1:
+                assert (box.lower >= other.lower - tolerance).all()
+                assert (box.upper <= other.upper + tolerance).all()
+        j, c = int(rng.integers(n_features)), int(rng.integers(n_classes))
+        largest = movable[np.argsort(-np.abs(X[movable, j]))][:flips]
+        for rows in (largest, rng.permutation(movable)[:flips]):
+            for labels in (c, rng.integers(0, n_classes, rows.size)):
+                attack = y.copy()
+                attack[rows] = labels
+                for layers, step in zip(train(plan, Samples.of(X, attack, ~trusted)), boxes, strict=True):
+                    assert step[0].holds(layers[0])
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, 7.0]), max_size=40), st.integers(0, 45))
+def test_sum_of_largest(values, count):
+    # Dyadic numbers: nothing rounds.
+    assert sum_of_largest(np.array(values), len(values), count) == sum(sorted(values, reverse=True)[:count])
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-4, 1.0]))
+def test_flips_below_a_limit(seed, small):
+    # Dyadic numbers, many alike: nothing rounds. Some are far below the largest, where the search takes all at once.
+    rng = np.random.default_rng(seed)
+    n_classes, n = int(rng.integers(2, 5)), int(rng.integers(1, 25))
+    weights = rng.integers(-9, 10, (3, n)) / 8 * np.where(rng.random(n) < 0.5, 1.0, np.round(small * 2**20) / 2**20)
+    extra, scale = rng.integers(0, 9, n) / 8 * rng.integers(0, 2), np.array([1.0, 0.5, 2.0])
+    codes, movable = rng.integers(0, n_classes, n), rng.random(n) < 0.8
+    winners, limits = rng.integers(0, n_classes, 3), rng.integers(-1, 20, (3, n_classes)) / 2
+    counts = np.empty(limits.shape, np.int64)
+    flips_below(weights, extra, scale, codes, movable, winners, limits, counts)
+    votes = np.eye(n_classes)
+    for t, c in itertools.product(range(3), range(n_classes)):
+        if c == winners[t] or limits[t, c] <= 0:
+            assert counts[t, c] == -1
+            continue
+        lead = votes[winners[t]] - votes[c]
+        gains = [
+            max(weights[t, i] * (lead[codes[i]] - lead[new]) for new in range(n_classes) if new != codes[i])
+            + scale[t] * extra[i]
+            for i in np.flatnonzero(movable)
+        ]
+        sums = np.cumsum(np.sort(np.maximum(gains, 0.0))[::-1])
+        assert counts[t, c] == (sums < limits[t, c]).sum()
 
 
 @settings(max_examples=40)
@@ -417,8 +495,6 @@ def test_a_model_survives_pickling(blobs):
 
 
 def test_results_do_not_depend_on_threads_or_memory(digits):
-    from sklearn import config_context
-
     X, y, X_test, _ = digits
     model = flipcert.BoundedNetwork(hidden=(6,), learning_rate=0.2, max_flips=3, clip=0.1)
     expected = clone(model).fit(X[:150], y[:150]).flip_costs(X_test)

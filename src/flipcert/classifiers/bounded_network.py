@@ -207,7 +207,7 @@ class BoundedNetwork(AppraisedClassifier):
             self._bounds.append(Stability(run, self.n_jobs))
             if function_space.applies(plan, self._n_labels):
                 self._bounds.append(FunctionSpace(run, self.n_jobs))
-        self._bounds.append(Boxes(plan, samples, self.n_jobs))
+        self._bounds.append(Boxes(plan, samples, self.n_jobs, smallest=self.method == "published"))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of each row.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.classifiers.network import intervals
-from flipcert.classifiers.network.intervals import UNIT, Box, rounding
+from flipcert.classifiers.network.full_batch import FullBatch
+from flipcert.classifiers.network.intervals import Box, rounding
 from flipcert.classifiers.network.plan import Plan, Step, load_torch
 from flipcert.classifiers.network.search import Kept, raise_floor
 from flipcert.classifiers.network.training import Samples, pieces, train, with_ones
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
 
 
 class Boxes:
-    """Final parameter boxes for any number of flips. One run of training serves all test points."""
+    """Final parameter boxes for any number of flips. One run of training serves all test points.
 
-    def __init__(self, plan: Plan, samples: Samples, n_jobs: int | None) -> None:
+    If only the smallest cost of a row is of interest, the search asks whether *any* class can win: fewer trials.
+    """
+
+    def __init__(self, plan: Plan, samples: Samples, n_jobs: int | None, smallest: bool = False) -> None:
         self._plan = plan
         self._samples = samples
         self._n_jobs = n_jobs
+        self._smallest = smallest
+        self._full_batch = FullBatch(plan, samples, n_jobs) if plan.linear and plan.full_batches else None
         self._known: Kept[list[Box] | None] = Kept(
             16 * sum((inputs + 1) * units for inputs, units in pairwise(plan.widths))
         )
@@ -46,16 +52,26 @@ class Boxes:
         bytes_per_row = 128 * max(self._plan.widths)
 
         def hope(flips: int, which: NDArray[np.bool_]) -> NDArray[np.int64]:
+            found = np.full(floor.shape, -1)
             layers = self.after(flips)
             if layers is None:
-                return np.full(floor.shape, -1)
+                return found
+            asked = np.flatnonzero(which.any(axis=1))
 
-            def block(rows: slice) -> NDArray[np.int64]:
-                return np.where(cannot_win(layers, inputs[rows], predicted[rows]).numpy(), limit, -1)
+            def block(part: slice) -> None:
+                rows = asked[part]
+                excluded = cannot_win(layers, inputs[rows], predicted[rows]).numpy()
+                if self._smallest:
+                    np.put_along_axis(excluded, prediction[rows, None], True, axis=1)
+                    excluded = excluded.all(axis=1, keepdims=True)
+                found[rows] = np.where(excluded, limit, -1)
 
-            return np.concatenate(map_rows(block, X.shape[0], bytes_per_row, self._n_jobs))
+            map_rows(block, asked.size, bytes_per_row, self._n_jobs)
+            return found
 
         raise_floor(floor, hope, limit)
+        if self._full_batch is not None:
+            self._full_batch.release()
 
     def after(self, flips: int) -> list[Box] | None:
         """Box of every layer at the end of training; None if it overflowed."""
@@ -71,16 +87,24 @@ class Boxes:
     def every_step(self, flips: int) -> Iterator[list[Box]]:
         """Boxes at the start and after every step; the nominal parameters must lie inside."""
         layers: list[Box] = []
-        for number, nominal in enumerate(train(self._plan, self._samples)):
+        for number, nominal in enumerate(self._trajectory()):
             if number == 0:
                 layers = [Box.point(layer) for layer in nominal]
             else:
-                step = self._plan.steps[number - 1]
-                layers = take_step(self._plan, step, layers, self._samples.at(step), flips, self._n_jobs)
+                layers = self._take_step(self._plan.steps[number - 1], layers, flips)
             finite = all(box.finite() for box in layers)
             if finite and not all(box.holds(layer) for box, layer in zip(layers, nominal, strict=True)):
                 raise CertificateError(f"nominal parameters left their box in step {number}; please report this.")
             yield layers
+
+    def _trajectory(self) -> Iterable[list[Tensor]]:
+        return train(self._plan, self._samples) if self._full_batch is None else self._full_batch.trajectory()
+
+    def _take_step(self, step: Step, layers: list[Box], flips: int) -> list[Box]:
+        if self._full_batch is None:
+            return take_step(self._plan, step, layers, self._samples.at(step), flips, self._n_jobs)
+        total = self._full_batch.sum_of_gradients(layers[0], flips)
+        return [_update(layers[0], total, self._plan.keeps(step), step.rate / step.size)]
 
 
 def take_step(plan: Plan, step: Step, layers: list[Box], batch: Samples, flips: int, n_jobs: int | None) -> list[Box]:
@@ -88,7 +112,9 @@ def take_step(plan: Plan, step: Step, layers: list[Box], batch: Samples, flips: 
     outputs = [Box.point(batch.inputs)]
     for layer in layers[:-1]:
         outputs.append(intervals.relu(intervals.affine(outputs[-1], layer)))
-    clean, flipped = _loss_gradients(intervals.affine(outputs[-1], layers[-1]), batch, plan.loss)
+    clean, flipped = intervals.loss_gradients(
+        intervals.affine(outputs[-1], layers[-1]), batch.codes, batch.movable, plan.loss
+    )
     updated = []
     for layer, inputs in zip(reversed(layers), reversed(outputs), strict=True):
         total = _sum_of_gradients(clean, flipped, inputs, flips, plan.clip, n_jobs)
@@ -125,25 +151,6 @@ def cannot_win(layers: list[Box], inputs: Tensor, prediction: Tensor) -> Tensor:
         slack = (own.magnitude @ sizes[:, :-1].T + sizes[:, -1]) * rounding(own.lower.shape[1])
         excluded[rows] |= intervals.affine(own, ahead).lower - slack > 0
     return excluded
-
-
-def _loss_gradients(scores: Box, batch: Samples, loss: str) -> tuple[Box, Box]:
-    """Gradients with respect to the scores: with the label as it is, and with any label where it can be flipped."""
-    torch = load_torch()
-    hits = torch.nn.functional.one_hot(batch.codes, scores.lower.shape[1]).double()
-    factor = 1.0
-    if loss == "cross-entropy":
-        scores = intervals.softmax(scores)
-    else:
-        factor = 2.0
-    slack = (scores.magnitude + 1.0) * (8 * UNIT)
-    clean = Box(scores.lower - hits, scores.upper - hits).widened(slack)
-    movable = batch.movable[:, None]
-    flipped = Box(
-        torch.where(movable, scores.lower - 1.0 - slack, clean.lower),
-        torch.where(movable, scores.upper + slack, clean.upper),
-    )
-    return Box(factor * clean.lower, factor * clean.upper), Box(factor * flipped.lower, factor * flipped.upper)
 
 
 def _sum_of_gradients(clean: Box, flipped: Box, inputs: Box, flips: int, clip: float | None, n_jobs: int | None) -> Box:

@@ -91,21 +91,25 @@ class FunctionSpace:
 
         def hope(flips: int, which: NDArray[np.bool_]) -> NDArray[np.int64]:
             steps = self._known.get(flips, self._propagate)
-            for winner in np.unique(prediction[which.any(axis=1)]).tolist():
+            asked = np.flatnonzero(which.any(axis=1))
+            for winner in np.unique(prediction[asked]).tolist():
                 steps.ahead(winner)
+            found = np.full(floor.shape, -1)
 
-            def block(rows: slice) -> NDArray[np.int64]:
+            def block(part: slice) -> None:
+                rows = asked[part]
                 points = Points.of(X[rows], scores[rows], prediction[rows], end, run)
                 # Nothing is asked where no lead is left.
                 limits = np.where(which[rows], points.leads, -1.0)
-                for winner in np.unique(points.prediction[which[rows].any(axis=1)]).tolist():
+                for winner in np.unique(points.prediction).tolist():
                     mine = points.prediction == winner
                     middle, radius = self._sums(points.products[mine], points.sizes[mine], *steps.ahead(winner))
                     limits[mine] -= middle + radius
                 # More flips have more of an indirect effect, so that there is no hope beyond these.
-                return points.count_flips(points.products * end.direct, extra, limits)
+                found[rows] = points.count_flips(points.products * end.direct, extra, limits)
 
-            return np.concatenate(map_rows(block, X.shape[0], 24 * run.codes.size, self._n_jobs))
+            map_rows(block, asked.size, 24 * run.codes.size, self._n_jobs)
+            return found
 
         raise_floor(floor, hope, min(limit, self._tables[0].shape[2] - 1))
 

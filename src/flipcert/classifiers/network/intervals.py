@@ -114,6 +114,24 @@ def softmax(scores: Box) -> Box:
     return Box((lower * (1 - slack) - _TINY).clamp(min=0), upper * (1 + slack) + _TINY)
 
 
+def loss_gradients(scores: Box, codes: Tensor, movable: Tensor, loss: str) -> tuple[Box, Box]:
+    """Gradients with respect to the scores: with the label as it is, and with any label where it can be flipped."""
+    torch = load_torch()
+    hits = torch.nn.functional.one_hot(codes, scores.lower.shape[1]).double()
+    factor = 1.0
+    if loss == "cross-entropy":
+        scores = softmax(scores)
+    else:
+        factor = 2.0
+    slack = (scores.magnitude + 1.0) * (8 * UNIT)
+    clean = Box(scores.lower - hits, scores.upper - hits).widened(slack)
+    flipped = Box(
+        torch.where(movable[:, None], scores.lower - 1.0 - slack, clean.lower),
+        torch.where(movable[:, None], scores.upper + slack, clean.upper),
+    )
+    return Box(factor * clean.lower, factor * clean.upper), Box(factor * flipped.lower, factor * flipped.upper)
+
+
 def softmax_ahead(scores: Box, winner: int) -> Box:
     """Smallest and largest difference between the share of one class and that of each other one.
 

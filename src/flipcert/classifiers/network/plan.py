@@ -55,6 +55,11 @@ class Plan:
         """Whether there is no hidden layer."""
         return len(self.widths) == 2
 
+    @property
+    def full_batches(self) -> bool:
+        """Whether every step sees all samples, in their order."""
+        return all(isinstance(step.rows, slice) for step in self.steps)
+
     def keeps(self, step: Step) -> float:
         """The factor of the parameters in a step."""
         return 1.0 - step.rate * self.l2
