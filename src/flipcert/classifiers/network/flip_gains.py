@@ -23,7 +23,7 @@ from flipcert.classifiers.network._clipped import clipped_sums, clipped_table
 from flipcert.classifiers.network._top import top_sums
 from flipcert.classifiers.network.plan import Plan
 from flipcert.classifiers.network.training import Samples
-from flipcert.engine.blocks import map_tasks, memory_budget
+from flipcert.engine.blocks import map_threads, memory_budget
 
 # Part of the memory budget that a table may take.
 _PART = 8
@@ -68,7 +68,7 @@ class FlipGains:
             return own
 
         # Rows and values of the entries that may be clipped, by feature.
-        self._large = [own for part in map_tasks(tabulate, self._starts, n_jobs) for own in part]
+        self._large = [own for part in map_threads(tabulate, self._starts, n_jobs) for own in part]
 
     def of(self, flips: int, back: tuple[Floats, Floats], first: bool) -> tuple[Floats, Floats]:
         """What flips can take from the lower ends and add to the upper ends of all sums, of shape (classes, features).
@@ -106,7 +106,7 @@ class FlipGains:
             for j in range(start, min(start + _COLUMNS, len(self._large))):
                 function(*self._large[j], *common, *(table[j] for table in tables))
 
-        map_tasks(some, self._starts, self._n_jobs)
+        map_threads(some, self._starts, self._n_jobs)
 
     def _look_up(self, table: Floats, flips: NDArray[np.int64]) -> Floats:
         """Sums for numbers of flips; beyond the table, every further gain is at most its last one."""
