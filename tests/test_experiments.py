@@ -315,3 +315,9 @@ def test_missing_features_are_told_with_what_to_do(name, data_folder):
     (data_folder / f"{file}.npz").unlink()
     with pytest.raises(ValueError, match=rf"needs the features {file}.npz in .*; (put it there|make it: flipcert)"):
         load_source(name, data_folder)
+
+
+def test_a_published_formula_is_shown_without_a_warning(tmp_path):
+    """Warnings are errors in these tests."""
+    cell = Cell("cifar10", "smoothed", 3, "standard", (("method", "published"),))
+    assert Workshop(tmp_path, few_digits).parts(cell)["certificates"].columns["radius"].size == 40
