@@ -21,6 +21,7 @@ def test_figures_are_made_and_a_second_run_says_the_same(tmp_path, monkeypatch):
         result = run(*command, out)
         assert result.exit_code == 0, result.output
         assert f"Results: {out}/results/README.md" in result.output
+        assert "say nothing about the paper" in result.output
     tables = [read_table(tmp_path / out / "results" / "figure-1b.parquet") for out in ("first", "second")]
     assert [row["partitions"] for row in tables[0]] == [10, 100, 10, 100]
     for one, other in zip(*tables, strict=True):

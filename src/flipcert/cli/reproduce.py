@@ -66,6 +66,10 @@ def reproduce_command(
             figures = [quick(figure, min(sizes[name] for name in figure.data)) for figure in figures]
         page = reproduce(figures, out, read, display, jobs)
     _print_verdicts(figures, page.parent)
+    if small or digits:
+        typer.echo(
+            "These were small versions, to see that all can be made; their verdicts say nothing about the paper."
+        )
     typer.echo(f"Results: {page}")
 
 
