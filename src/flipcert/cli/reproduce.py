@@ -68,7 +68,7 @@ def reproduce_command(
     _print_verdicts(figures, page.parent)
     if small or digits:
         typer.echo(
-            "These were small versions, to see that all can be made; their verdicts say nothing about the paper."
+            "Small versions, to see that all can be made: their verdicts say nothing about the paper."
         )
     typer.echo(f"Results: {page}")
 
