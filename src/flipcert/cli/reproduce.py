@@ -67,9 +67,7 @@ def reproduce_command(
         page = reproduce(figures, out, read, display, jobs)
     _print_verdicts(figures, page.parent)
     if small or digits:
-        typer.echo(
-            "Small versions, to see that all can be made: their verdicts say nothing about the paper."
-        )
+        typer.echo("Small versions, to see that all can be made: their verdicts say nothing about the paper.")
     typer.echo(f"Results: {page}")
 
 
