@@ -269,8 +269,8 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return False
 
     def _tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
-        """What writes the weights of a range of training samples for each row of X to an array."""
-        raise NotImplementedError
+        """Where weights come in tiles: what writes those of some training samples, for each row of X, to an array."""
+        raise TypeError(f"{type(self).__name__} forms the weights of all training samples at once.")
 
     def _map_weights(
         self,

@@ -82,6 +82,29 @@ def flips_below(weights, extra, scale, codes, movable, winners, limits, counts):
 
 
 @compiled
+def _divide(values, begin, end, pivot):
+    """Move what is larger than the pivot to the front of a range and what is smaller to its back.
+
+    Returns where the larger ones end, where the smaller ones begin, and the sum of the larger ones.
+    """
+    larger, i, smaller = begin, begin, end
+    above = 0.0
+    while i < smaller:
+        value = values[i]
+        if value > pivot:
+            values[i], values[larger] = values[larger], value
+            above += value
+            larger += 1
+            i += 1
+        elif value < pivot:
+            smaller -= 1
+            values[i], values[smaller] = values[smaller], value
+        else:
+            i += 1
+    return larger, smaller, above
+
+
+@compiled
 def _count_below(gains, size, limit):
     """How many of the largest numbers add up to less than a limit; none of them is negative.
 
@@ -91,21 +114,7 @@ def _count_below(gains, size, limit):
     total = 0.0
     while begin < end:
         pivot = gains[(begin + end) // 2]
-        # Larger ones to the front, smaller ones to the back.
-        larger, i, smaller = begin, begin, end
-        above = 0.0
-        while i < smaller:
-            gain = gains[i]
-            if gain > pivot:
-                gains[i], gains[larger] = gains[larger], gain
-                above += gain
-                larger += 1
-                i += 1
-            elif gain < pivot:
-                smaller -= 1
-                gains[i], gains[smaller] = gains[smaller], gain
-            else:
-                i += 1
+        larger, smaller, above = _divide(gains, begin, end, pivot)
         if total + above >= limit:
             end = larger
             continue
@@ -125,20 +134,7 @@ def sum_of_largest(values, size, count):
     total = 0.0
     while begin < end and count > 0:
         pivot = values[(begin + end) // 2]
-        larger, i, smaller = begin, begin, end
-        above = 0.0
-        while i < smaller:
-            value = values[i]
-            if value > pivot:
-                values[i], values[larger] = values[larger], value
-                above += value
-                larger += 1
-                i += 1
-            elif value < pivot:
-                smaller -= 1
-                values[i], values[smaller] = values[smaller], value
-            else:
-                i += 1
+        larger, smaller, above = _divide(values, begin, end, pivot)
         if larger - begin > count:
             end = larger
             continue
