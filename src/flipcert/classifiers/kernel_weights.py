@@ -44,8 +44,9 @@ class KernelClassifier(LabelLinearClassifier):
 
     @cached_property
     def _train(self) -> Factor:
-        """What the rounding of a product with the training inputs depends on."""
-        return Factor.of(self.X_fit_)
+        """What the rounding of a kernel with the training inputs depends on."""
+        assert self._kernel is not None
+        return self._kernel.factor(self.X_fit_)
 
     def _kernel_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
         """What writes the kernel of each row of X with a range of training inputs to an array."""

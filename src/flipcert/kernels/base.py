@@ -51,6 +51,10 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
             return self.features(X)
         return mapped_rows(self.features, X, own.shape[1], own.dtype)
 
+    def factor(self, Z: NDArray[Any]) -> Factor:
+        """All that rounding depends on in training inputs Z."""
+        return Factor.of(Z)
+
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Estimate by how much rounding could move each row of ``kernel(X, Z)`` (see ``flipcert.engine.rounding``)."""
         return train.product_error(X)

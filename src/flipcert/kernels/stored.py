@@ -84,7 +84,12 @@ class StoredKernel(Kernel):
                 self.kernel.write(self.X_train[rows], self.X_train[columns], out)
                 return
             rows = rows - self.X_train.shape[0]
-        out[:] = self._values[rows[:, None], columns]
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        if np.array_equal(rows, np.arange(first, last)):
+            # Twice as fast, and other threads go on meanwhile.
+            np.take(self._values[first:last], columns, axis=1, out=out, mode="clip")
+        else:
+            out[:] = self._values[rows[:, None], columns]
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row with itself."""
@@ -92,7 +97,22 @@ class StoredKernel(Kernel):
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Rounding of the kernel that was computed."""
-        return self.kernel.rounding(self._inputs(X), self._train)
+        numbers, n_train = _whole(X), self.X_train.shape[0]
+        if np.any(numbers < n_train):
+            return self.kernel.rounding(self._inputs(X), train)
+        # Each model of an ensemble asks, and has its share of what all training rows come to.
+        whole = self._train.frobenius
+        share = train.frobenius / whole if 0 < whole < np.inf else 1.0
+        return share * self._test_rounding[numbers - n_train]
+
+    def factor(self, Z: NDArray[Any]) -> Factor:
+        """Training inputs behind the numbers."""
+        return Factor.of(self._inputs(Z))
+
+    @cached_property
+    def _test_rounding(self) -> NDArray[np.float64]:
+        """Rounding of all test rows, with all training rows."""
+        return self.kernel.rounding(self.X_test, self._train)
 
     @cached_property
     def _train(self) -> Factor:
