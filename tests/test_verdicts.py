@@ -71,9 +71,32 @@ def test_a_trend_that_turns():
     (finding,) = judge(load("regularisation-cifar10"), rows)
     assert finding.verdict == REPRODUCED
     assert "turns between reg 0.1 and 10" in finding.text
-    assert "reg 0.1 (0.05 of mean diag Q): 10 to 300, N^+0.74" in finding.text
+    assert "From N = 10 to 1000: reg 0.1 (0.05 of mean diag Q): from 10 to 300, N^+0.74" in finding.text
     (finding,) = judge(load("regularisation-cifar10"), rows[:4])
     assert finding.verdict == NOT
+
+
+def test_a_median_that_falls_until_votes_take_over_falls():
+    medians = {10: 232, 100: 182, 1000: 256}
+    rows = [row(10, 55, reg=0.1, reg_over_diag=0.05), row(1000, 286, reg=0.1, reg_over_diag=0.05)]
+    rows += [row(n, medians[n], votes=n // 4, reg=1000.0, reg_over_diag=500.0) for n in medians]
+    (finding,) = judge(load("regularisation-cifar10"), rows)
+    assert finding.verdict == REPRODUCED
+    assert "turns between reg 0.1 and 1000" in finding.text
+    assert "reg 1000 (5e+02 of mean diag Q): from 232 down to 182 at N = 100, then to 256, N^+0.02" in finding.text
+    (finding,) = judge(load("figure-2c"), rows[2:])
+    assert finding.verdict == IN_SHAPE
+    assert "It falls at first, to 182 at N = 100" in finding.text
+
+
+def test_trends_in_another_order_are_no_turn():
+    rows = [
+        row(n, median, reg=reg, reg_over_diag=reg)
+        for reg, medians in ((0.1, (200, 100)), (1.0, (100, 200)))
+        for n, median in zip((10, 1000), medians, strict=True)
+    ]
+    (finding,) = judge(load("regularisation-cifar10"), rows)
+    assert (finding.verdict, finding.text[:18]) == (NOT, "Rising and falling")
 
 
 @pytest.mark.parametrize(("alone", "expected"), [(300, REPRODUCED), (50, NOT)])

@@ -18,6 +18,8 @@ REPRODUCED, IN_SHAPE, NOT = "reproduced", "reproduced in shape", "not reproduced
 _MET = 1.02
 # Medians within this factor are level.
 _LEVEL = 1.25
+# And so are medians that grow with N to a power this close to none.
+_LEVEL_POWER = 0.05
 
 
 @dataclass(frozen=True)
@@ -100,36 +102,54 @@ def _declines_then_plateaus(figure: Figure, panel: str, rows: Sequence[Row]) -> 
 
 
 def _falls(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
-    first, *_, last = _ensembles(rows)
+    ensembles = _ensembles(rows)
+    first, *_, last = ensembles
     ratio = first["median"] / max(last["median"], 1)
-    verdict = REPRODUCED if ratio > 1.05 else NOT
+    early = _falls_at_first(ensembles)
+    verdict = REPRODUCED if ratio > 1.05 else IN_SHAPE if early else NOT
+    lowest = f" It falls at first, to {_lowest(ensembles)}." if ratio <= 1.05 and early else ""
     text = (
         f"{first['median']} flips at N = {first['partitions']}, {last['median']} at N = {last['partitions']}: "
-        f"{ratio - 1:+.1%} with {last['partitions'] // first['partitions']} times fewer partitions. "
+        f"{ratio - 1:+.1%} with {last['partitions'] // first['partitions']} times fewer partitions.{lowest} "
         f"{_where_they_meet(rows)}"
     )
     return Finding(panel, verdict, text)
 
 
+def _falls_at_first(ensembles: Sequence[Row]) -> bool:
+    """Whether the median falls until white-box meets black-box, which rises with N whatever flips cost."""
+    before = _before_meeting(ensembles)
+    return bool(before[0]["median"] > 1.05 * min(row["median"] for row in before))
+
+
+def _lowest(ensembles: Sequence[Row]) -> str:
+    lowest = min(_before_meeting(ensembles), key=lambda row: row["median"])
+    return f"{lowest['median']} at N = {lowest['partitions']}"
+
+
 def _turns(panel: str, rows: Sequence[Row]) -> Finding:
-    trends = []
+    rising, falling, told = [], [], []
     for reg in sorted({row["reg"] for row in rows}):
-        first, *_, last = _ensembles([row for row in rows if row["reg"] == reg])
+        ensembles = _ensembles([row for row in rows if row["reg"] == reg])
+        first, *_, last = ensembles
         power = log(max(last["median"], 1) / max(first["median"], 1)) / log(last["partitions"] / first["partitions"])
-        trends.append((reg, first["reg_over_diag"], first["median"], last["median"], power))
-    rising = [trend for trend in trends if trend[4] > 0.05]
-    falling = [trend for trend in trends if trend[4] < -0.05]
-    lines = "; ".join(
-        f"reg {reg:g} ({relative:.2g} of mean diag Q): {first} to {last}, N^{power:+.2f}"
-        for reg, relative, first, last, power in trends
-    )
-    if rising and falling and max(rising)[0] < min(falling)[0]:
-        verdict = REPRODUCED
-        turn = f"The trend turns between reg {max(rising)[0]:g} and {min(falling)[0]:g}."
+        level = abs(power) <= _LEVEL_POWER
+        if power > _LEVEL_POWER:
+            rising.append(reg)
+        elif not level or _falls_at_first(ensembles):
+            falling.append(reg)
+        between = f"down to {_lowest(ensembles)}, then " if level and _falls_at_first(ensembles) else ""
+        told.append(
+            f"reg {reg:g} ({first['reg_over_diag']:.2g} of mean diag Q): from {first['median']} {between}to "
+            f"{last['median']}, N^{power:+.2f}"
+        )
+    if not (rising and falling):
+        verdict, turn = NOT, "Only one of the two trends shows." if rising or falling else "There is no trend."
+    elif max(rising) < min(falling):
+        verdict, turn = REPRODUCED, f"The trend turns between reg {max(rising):g} and {min(falling):g}."
     else:
-        verdict = NOT
-        turn = "Only one of the two trends shows." if rising or falling else "There is no trend."
-    return Finding(panel, verdict, f"{turn} {lines}.")
+        verdict, turn = NOT, "Rising and falling do not follow the order of reg."
+    return Finding(panel, verdict, f"{turn} From N = {first['partitions']} to {last['partitions']}: {'; '.join(told)}.")
 
 
 def area(row: Row) -> float:
