@@ -134,7 +134,8 @@ class Workshop:
             Part(vars(bounds), {"seconds_published": time.perf_counter() - start}).write(paths["published"])
         if "times" in paths:
             self.stages.stage(f"{name}: timing")
-            Part({}, time_parts(model, X_test[:_TIMED])).write(paths["times"])
+            times = time_parts(model, X_test[:_TIMED]) | {"timed_fit": (fitted - prepared) / X_test.shape[0]}
+            Part({}, times).write(paths["times"])
 
     def settings(self, cell: Cell) -> Settings:
         """The model of a cell; a convolution takes its shape from the data."""

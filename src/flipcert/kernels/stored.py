@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from flipcert.engine.blocks import map_blocks
 from flipcert.engine.files import UNFINISHED
 from flipcert.engine.rounding import Factor
-from flipcert.engine.watch import current_watcher
+from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.kernels.base import Kernel
 
 # Bytes up to which the kernel of the training rows with each other is stored as well; only ridge regression needs it.
@@ -137,10 +138,19 @@ class StoredKernel(Kernel):
         def store(start: int, rows: NDArray[Any]) -> None:
             values[start : start + rows.shape[0]] = rows
 
-        shown = current_watcher().progress("rows of the kernel")
-        map_blocks(self._rows, numbers, n_train * dtype.itemsize, self.n_jobs, shown, store)
+        self.compute(numbers, current_watcher().progress("rows of the kernel"), store)
         values.flush()
         os.replace(unfinished, self.path)
+
+    def compute(
+        self,
+        numbers: NDArray[Any],
+        watcher: Watcher | None = None,
+        consume: Callable[[int, NDArray[Any]], None] | None = None,
+    ) -> list[NDArray[Any]]:
+        """Compute rows, given by number, anew: blocks of them, unless ``consume(start, rows)`` takes each."""
+        bytes_per_row = self.X_train.shape[0] * self.X_train.dtype.itemsize
+        return map_blocks(self._rows, numbers, bytes_per_row, self.n_jobs, watcher, consume)
 
     def _rows(self, block: NDArray[Any], n_rows: int) -> NDArray[Any]:
         """Rows of the kernel, given by number, with all training rows."""
