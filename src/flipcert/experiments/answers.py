@@ -64,6 +64,13 @@ def _tightness(tables: Tables) -> str:
     )
 
 
+def _thresholds(tables: Tables) -> str:
+    """The largest C of each SVM whose scores are linear in the labels."""
+    known = [row for rows in _settings(tables).values() for row in rows if row.get("C_max") is not None]
+    told = "; ".join(f"{_name(row)}: {row['C_max']:.2g}" for row in known)
+    return f"For one model on all samples: {told}. The paper: of order 100 on MNIST." if told else ""
+
+
 def _choice(tables: Tables) -> str:
     """The cheapest number of partitions whose curve is within five per cent of the best, for each panel of times."""
     told = []
@@ -91,6 +98,7 @@ _QUESTIONS: dict[str, Callable[[Tables], str]] = {
     "Does regularisation turn the trend, and where?": _verdicts("regularisation-cifar10", "regularisation-mnist"),
     "At which N does white-box meet black-box?": _meetings,
     "Do lower and upper bounds coincide?": _tightness,
+    "Up to which C is an SVM linear in its labels?": _thresholds,
     "Does one model beat its ensembles?": _verdicts(
         "figure-3a", "figure-3b", "figure-3c", "figure-3d", "unpartitioned-ridge"
     ),

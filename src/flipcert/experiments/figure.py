@@ -73,6 +73,8 @@ class Figure:
         How it is drawn: one of ``FORMS``.
     expect : str
         Name of the rule that compares the claim with our numbers.
+    why : str
+        Why our numbers are not the paper's, where they are not.
     panels : tuple of str
         Settings with a panel of its own for each value; the others tell the lines of a panel apart.
     certify : tuple of mapping
@@ -87,6 +89,7 @@ class Figure:
     claim: str
     form: str
     expect: str
+    why: str = ""
     panels: tuple[str, ...] = ()
     certify: tuple[Mapping[str, Any], ...] = ()
     study: Mapping[str, Any] = field(default_factory=dict)

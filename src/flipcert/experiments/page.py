@@ -68,6 +68,7 @@ def _section(figure: Figure, rows: list[Row]) -> str:
             f"![{figure.title}]({figure.name}.svg)",
             "",
             *findings,
+            *([f"- {figure.why}"] if figure.why else []),
             *_relative(rows),
             "",
             table,

@@ -60,6 +60,7 @@ class Workshop:
         self.source = cache(self._announced)
         self._digest = cache(lambda name: self.source(name).digest)
         self._inputs: tuple[str, ModelInputs] | None = None
+        self._mean_diags: dict[tuple[str, str, str], float] = {}
 
     def parts(self, cell: Cell) -> dict[str, Part]:
         """All that the cell asks for, computed if it is not there."""
@@ -124,7 +125,7 @@ class Workshop:
                 "seconds_prepare": prepared - start,
                 "seconds_fit": fitted - prepared,
                 "seconds_certify": certified - fitted,
-                **self._facts(settings, source),
+                **self._facts(cell.data, settings),
             }
             Part(columns, facts).write(paths["certificates"])
         if "published" in paths:
@@ -154,17 +155,25 @@ class Workshop:
             self._inputs = (name, inputs)
         return self._inputs[1]
 
-    def _facts(self, settings: Settings, source: Source) -> dict[str, float]:
+    def _facts(self, data: str, settings: Settings) -> dict[str, float]:
         """Sizes of the kernel that hyper-parameters are compared with."""
         alone = replace(settings, partitions=1).estimator(self._n_jobs)
         kernel = getattr(alone, "kernel", None)
         if not isinstance(kernel, Kernel):
             return {}
-        inputs = settings.scaler().fit(source.X_train).transform(source.X_train)
-        facts = {"mean_diag": float(kernel.diag(inputs).mean(dtype=np.float64))}
+        source = self.source(data)
+
+        def inputs() -> NDArray[Any]:
+            return np.asarray(settings.scaler().fit(source.X_train).transform(source.X_train))
+
+        key = (data, settings.scale, repr(kernel))
+        if key not in self._mean_diags:
+            self._mean_diags[key] = float(kernel.diag(inputs()).mean(dtype=np.float64))
+        facts = {"mean_diag": self._mean_diags[key]}
         # Without finite features this takes the whole training kernel.
-        if settings.model == "svm" and settings.partitions == 1 and kernel.n_features(inputs.shape[1]) is not None:
-            facts["C_max"] = float(alone.fit(inputs, source.y_train).C_max_)
+        finite = kernel.n_features(source.X_train.shape[1]) is not None
+        if settings.model == "svm" and settings.partitions == 1 and finite:
+            facts["C_max"] = float(alone.fit(inputs(), source.y_train).C_max_)
         return facts
 
 
