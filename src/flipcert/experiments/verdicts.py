@@ -9,7 +9,7 @@ from math import log
 
 import numpy as np
 
-from flipcert.experiments.drawing import line_name, panels, seconds_a_point
+from flipcert.experiments.drawing import in_words, line_name, panels, seconds_a_point
 from flipcert.experiments.figure import Figure
 from flipcert.experiments.table import Row
 
@@ -38,7 +38,7 @@ def judge(figure: Figure, rows: Sequence[Row]) -> list[Finding]:
         own = [name for name in figure.panels if name != "reg"]
         ordered = sorted(rows, key=lambda row: [str(row[name]) for name in own])
         groups = [list(group) for _, group in groupby(ordered, key=lambda row: [row[name] for name in own])]
-        return [_turns(", ".join(str(group[0][name]) for name in own), group) for group in groups]
+        return [_turns(", ".join(in_words(name, group[0][name]) for name in own), group) for group in groups]
     rule = _RULES[figure.expect]
     return [rule(figure, name, own) for name, own in panels(figure, rows)]
 
