@@ -134,16 +134,18 @@ def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
     for place, row in enumerate(rows):
         colour = COLOURS[place % len(COLOURS)]
         label = "white-box, proven" if single else line_name(figure, row, rows)
-        axes.step(row["flips"], row["certified"], where="post", color=colour, linewidth=1.8, label=label)
         if single:
+            # A broad band under the proven line, so that both show where they coincide.
             axes.step(
-                row["flips"], row["attacked"], where="post", color=COLOURS[1], linewidth=1, label="white-box, upper"
-            )
+                row["flips"], row["attacked"], where="post", color=COLOURS[1], linewidth=4, alpha=0.55,
+                label="white-box, upper",
+            )  # fmt: skip
         elif row["share_exact"] < 1 and row["attacked"][-1] == 0:
             # Only where an attack is known for every point that falls.
             axes.fill_between(
                 row["flips"], row["certified"], row["attacked"], step="post", color=colour, alpha=0.12, linewidth=0
             )
+        axes.step(row["flips"], row["certified"], where="post", color=colour, linewidth=1.5, label=label)
     for row in _with_votes(figure, rows):
         label = "black-box" if single or "partitions" in figure.panels else f"N = {row['partitions']}, black-box"
         axes.step(row["flips"], row["votes"], "--", where="post", color="black", linewidth=1.2, label=label)
