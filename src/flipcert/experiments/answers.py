@@ -59,8 +59,8 @@ def _tightness(tables: Tables) -> str:
     if not theirs:
         return ""
     return (
-        f"Ours for {min(ours):.1%} to {max(ours):.1%} of the test points; the paper's own bounds for {min(theirs):.1%} "
-        f"to {max(theirs):.1%}."
+        f"Ours for {min(ours):.2%} to {max(ours):.2%} of the test points; the paper's own bounds for {min(theirs):.2%} "
+        f"to {max(theirs):.2%}."
     )
 
 
@@ -122,4 +122,6 @@ def _panels_of(rows: Sequence[Row]) -> dict[tuple[object, ...], list[Row]]:
 
 
 def _name(row: Row) -> str:
-    return " ".join(in_words(name, row[name]) for name in ("data", "model", "activation", "scale") if row.get(name))
+    return " ".join(
+        in_words(name, row[name]) for name in ("data", "model", "reg", "activation", "scale") if row.get(name)
+    )
