@@ -46,7 +46,7 @@ def test_files_of_figures_declare_what_can_be_run(figure):
         if options.get("kernel") == "conv-ntk":
             options["image_shape"] = (1, 8, 8)
         Settings(model=cell.model, options=options, partitions=cell.partitions, scale=cell.scale).estimator()
-        assert all(cell[name] is not None or name in ("method", "activation") for name in figure.panels)
+        assert all(cell[name] is not None or name in ("method", "activation", "reg") for name in figure.panels)
 
 
 def test_lists_of_values_become_one_cell_each():
@@ -220,6 +220,7 @@ def hinge_predictions(X, y, X_test, C):
     return votes
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["cifar10", "mnist-1-vs-7"])
 def test_small_c_is_what_the_certified_svm_predicts(name):
     """Below the threshold, liblinear and the label-linear SVM are one classifier, and C does not matter."""

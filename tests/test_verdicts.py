@@ -155,7 +155,7 @@ def test_the_page_has_all_that_the_tables_have():
         "![CIFAR-10, kernel SVM",
         "26.6%",
         "1,000 for training, 100 test points",
-        "the paper's own bounds for 70.0% to 70.0%",
+        "the paper's own bounds for 70.00% to 70.00%",
     ):
         assert expected in page
     assert answers({}) == ""

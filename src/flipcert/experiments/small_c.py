@@ -52,7 +52,9 @@ def accuracies(unit: Mapping[str, Any], factors: Sequence[float], source: Source
         parts = [np.flatnonzero(numbers == i) for i in range(unit["partitions"])]
     threshold = min(float(KernelSVM("linear").fit(X[rows], y[rows]).C_max_) for rows in parts)
     given = {name: unit[name] for name in ("scale", "partitions", "seed")}
-    with functions_stay():
+    # Warnings are a matter of the whole process, not of a thread.
+    with functions_stay(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
         asked = [(factor * threshold, rows) for factor in factors for rows in parts]
         machines = map_tasks(partial(_trained, X, y), asked, None)
     out = []
@@ -114,9 +116,7 @@ def hinge_machine(X: NDArray[Any], y: NDArray[Any], C: float) -> Machine:
     if classes.size == 1:
         return classes, np.zeros((1, X.shape[1]), X.dtype)
     model = LinearSVC(loss="hinge", C=C, fit_intercept=False, max_iter=_PASSES, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y)
+    model.fit(X, y)
     # Two classes share one row.
     rows = model.coef_ if classes.size > 2 else np.concatenate([-model.coef_, model.coef_])
     return classes, rows.astype(X.dtype)

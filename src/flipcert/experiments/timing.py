@@ -14,9 +14,6 @@ from flipcert.ensemble.votes import change_costs
 from flipcert.flips._reach import LOWER, UPPER
 from flipcert.kernels.stored import StoredKernel
 
-# Rows that the kernel is timed on: a kernel of images may take a minute for a thousand.
-_KERNEL_ROWS = 128
-
 
 def time_parts(model: PartitionEnsemble, X: NDArray[Any]) -> dict[str, float]:
     """Seconds for one test point, on all cores, compiled and warm.
@@ -31,7 +28,8 @@ def time_parts(model: PartitionEnsemble, X: NDArray[Any]) -> dict[str, float]:
 
     n = X.shape[0]
     ballots = costs(LOWER)
-    model.certify(X[: n // 8])
+    for warm in (model.certify, model.predict):
+        warm(X[: n // 8])
     certify = _seconds(lambda: model.certify(X))
     weights = _seconds(lambda: model.predict(X))
     lower, upper = (_seconds(lambda kind=kind: costs(kind)) for kind in (LOWER, UPPER))  # type: ignore[misc]
@@ -52,9 +50,7 @@ def _kernel_seconds(kernel: Any, X: NDArray[Any]) -> float:
     """Seconds to compute a row of a stored kernel; any other is a part of the weights."""
     if not isinstance(kernel, StoredKernel):
         return 0.0
-    rows = X[:_KERNEL_ROWS]
-    kernel.compute(rows[:1])
-    return _seconds(lambda: kernel.compute(rows)) / rows.shape[0]
+    return _seconds(lambda: kernel.compute(X)) / X.shape[0]
 
 
 def _seconds(action: Callable[[], Any]) -> float:
