@@ -39,6 +39,16 @@ def brute_force_costs(weights, codes, n_classes, offset=None, trusted=None):
     return np.array(best)
 
 
+def labellings(codes, n_classes, flips):
+    """All labellings with exactly so many flips."""
+    for indices in itertools.combinations(range(len(codes)), flips):
+        for steps in itertools.product(range(1, n_classes), repeat=flips):
+            flipped = codes.copy()
+            for i, step in zip(indices, steps, strict=True):
+                flipped[i] = (flipped[i] + step) % n_classes
+            yield flipped
+
+
 def vote_winner(votes, n_classes):
     counts = [list(votes).count(c) for c in range(n_classes)]
     return counts.index(max(counts))
