@@ -53,13 +53,24 @@ def draw(figure: Figure, rows: Sequence[Row]) -> Any:
 
 
 def _add_legends(canvas: Any) -> None:
-    """One legend below all panels if they have the same lines, else one in each, where curves have fallen."""
-    found = [axes.get_legend_handles_labels() for axes in canvas.axes]
-    if all(labels == found[0][1] for _, labels in found):
-        canvas.legend(*found[0], loc="outside lower center", ncols=min(len(found[0][1]), 6), frameon=False, fontsize=8)
+    """One legend below all panels if one of them has all lines, else one in each, where curves have fallen."""
+    found = [_lines_of(axes) for axes in canvas.axes]
+    most = max(found, key=len)
+    if all(most.get(line) for lines in found for line in lines):
+        labels = [label for label, _ in most]
+        canvas.legend(
+            most.values(), labels, loc="outside lower center", ncols=min(len(labels), 6), frameon=False, fontsize=8
+        )
     else:
         for axes in canvas.axes:
             axes.legend(loc="upper right", frameon=False, fontsize=7)
+
+
+def _lines_of(axes: Any) -> dict[tuple[str, Any], Any]:
+    """What a panel shows, by its label and colour."""
+    handles, labels = axes.get_legend_handles_labels()
+    colours = [handle.get_color() if hasattr(handle, "get_color") else None for handle in handles]
+    return dict(zip(zip(labels, colours, strict=True), handles, strict=True))
 
 
 def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -208,6 +219,7 @@ def _small_c(axes: Any, figure: Figure, rows: list[Row]) -> None:
         spread = [[row["accuracy"] for row in own if row["times_threshold"] == factor] for factor in factors]
         mean, deviation = np.array([np.mean(s) for s in spread]), np.array([np.std(s) for s in spread])
         label = f"{size} samples" if partitions == 1 else f"N = {partitions}"
+        label = "mean and deviation" if len(groups) == 1 else label
         axes.plot(factors, mean, color=colour, marker=_MARKERS[place % len(_MARKERS)], markersize=4, label=label)
         axes.fill_between(factors, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
     first = min(row["times_threshold"] for row in rows)
