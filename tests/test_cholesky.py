@@ -107,3 +107,17 @@ def test_memory_of_a_matrix():
     # 60,000 samples: double precision leaves room in 18 GB, single precision in 9.
     assert triangle_bytes(60_000, np.float64) < 14.7e9
     assert triangle_bytes(60_000, np.float32) < 7.4e9
+
+
+@pytest.mark.parametrize(("dtype", "condition"), [(np.float64, 1e12), (np.float64, 1e6), (np.float32, 1e5)])
+@pytest.mark.parametrize("size", [40, 150])
+def test_error_is_no_more_than_the_condition_allows(size, dtype, condition):
+    rng = np.random.default_rng(size)
+    basis = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    matrix = ((basis * np.geomspace(1 / condition, 1, size)) @ basis.T).astype(dtype)
+    matrix = (matrix + matrix.T) / 2
+    solution = rng.normal(size=(6, size))
+    rows = (solution.astype(np.longdouble) @ matrix.astype(np.longdouble)).astype(dtype)
+    error = np.linalg.norm(solved(factorised(matrix, 0.0, None), rows) - solution, axis=1)
+    allowed = np.finfo(dtype).eps / 2 * condition * np.sqrt(size) * np.linalg.norm(solution, axis=1)
+    assert (error <= allowed).all()

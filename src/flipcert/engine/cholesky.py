@@ -3,8 +3,9 @@
 Only the lower triangle is held, in rows of tiles that end at the diagonal: half a square. The grid of tiles depends on
 the size of the matrix alone, and every tile is the result of one sequence of operations, so threads change nothing.
 
-Products are left to numpy, which takes views as they are and lets other threads run meanwhile. The wrappers of BLAS and
-LAPACK in scipy copy what is not contiguous and hold the interpreter lock; they see small blocks on the diagonal only.
+Products are left to numpy, which takes views as they are and lets other threads run meanwhile. The wrappers of LAPACK
+in scipy copy what is not contiguous and hold the interpreter lock; they see tiles on the diagonal only, once. Small
+blocks on the diagonal of the factor are replaced by their inverses, so that solving is nothing but products.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dtrsm, strsm
-from scipy.linalg.lapack import dpotrf, spotrf
+from scipy.linalg.lapack import dpotrf, dtrtri, spotrf, strtri
 
 from flipcert.engine.blocks import map_threads, one_blas_thread
 from flipcert.engine.watch import counted
 
-# Rows of the triangular systems that BLAS solves; larger ones are cut.
+# Rows of the blocks on the diagonal that are inverted. Their condition is at most the root of that of the system, so
+# that the rounding of their inverses stays below what is expected of solving it.
 _LEAF = 64
 
 
@@ -128,31 +129,31 @@ def triangle_bytes(size: int, dtype: DTypeLike) -> int:
 
 
 def _factorise(tile: NDArray[Any]) -> None:
-    """Factor of a tile on the diagonal, from its lower triangle."""
-    potrf = spotrf if tile.dtype == np.float32 else dpotrf
+    """Factor of a tile on the diagonal, from its lower triangle, with inverses on its own diagonal."""
+    potrf, trtri = (spotrf, strtri) if tile.dtype == np.float32 else (dpotrf, dtrtri)
     # LAPACK reads by columns: it sees the upper triangle of the transpose.
     factor, failed = potrf(tile.T, lower=False, clean=False, overwrite_a=True)
     if failed:
         raise LinAlgError
     tile[...] = factor.T
+    for here in _leaves(tile):
+        tile[here, here] = np.tril(trtri(tile[here, here], lower=True)[0])
 
 
 def _solve_lower(rows: NDArray[Any], factor: NDArray[Any]) -> None:
     """Solve ``factor @ x = row`` for each row, in place."""
-    for start in range(0, len(factor), _LEAF):
-        here = slice(start, start + _LEAF)
-        rows[:, here] -= rows[:, :start] @ factor[here, :start].T
-        _solve_leaf(rows[:, here], factor[here, here], transposed=False)
+    for here in _leaves(factor):
+        rows[:, here] -= rows[:, : here.start] @ factor[here, : here.start].T
+        rows[:, here] = rows[:, here] @ factor[here, here].T
 
 
 def _solve_upper(rows: NDArray[Any], factor: NDArray[Any]) -> None:
     """Solve ``factor.T @ x = row`` for each row, in place."""
-    for start in reversed(range(0, len(factor), _LEAF)):
-        here, below = slice(start, start + _LEAF), slice(start + _LEAF, None)
-        rows[:, here] -= rows[:, below] @ factor[below, here]
-        _solve_leaf(rows[:, here], factor[here, here], transposed=True)
+    for here in reversed(_leaves(factor)):
+        rows[:, here] -= rows[:, here.stop :] @ factor[here.stop :, here]
+        rows[:, here] = rows[:, here] @ factor[here, here]
 
 
-def _solve_leaf(rows: NDArray[Any], factor: NDArray[Any], transposed: bool) -> None:
-    trsm = strsm if rows.dtype == np.float32 else dtrsm
-    rows[...] = trsm(1.0, factor, rows.T, lower=True, trans_a=transposed).T
+def _leaves(tile: NDArray[Any]) -> list[slice]:
+    """Blocks on the diagonal of a tile."""
+    return [slice(start, min(start + _LEAF, len(tile))) for start in range(0, len(tile), _LEAF)]
