@@ -30,7 +30,7 @@ from flipcert.runs.job import Stages
 from flipcert.runs.settings import Settings
 
 # Test points that the parts of the work are timed on.
-_TIMED = 1024
+_TIMED = 512
 
 
 class Workshop:
