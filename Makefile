@@ -18,7 +18,7 @@ lint: $(VENV)/.tools
 
 # Compiled code is checked for indices out of bounds here, and cached apart from the unchecked one.
 pytest: $(VENV)/.tools
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto --ignore tests/test_cluster.py
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto --dist loadgroup
 
 # The report in a real browser. Screenshots for people go to tests_browser/screenshots.
 test-browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/$(VENV)/browsers
@@ -34,10 +34,8 @@ $(VENV)/.browser: $(VENV)/.tools tests_browser/install
 test-kills: $(VENV)/.tools
 	$(BIN)/python -m pytest tests_kills -s
 
-# All that a cluster of two worker processes computes, bit for bit; then a run whose workers are killed again and again, and
-# so is its client. Some minutes.
+# A run on a cluster whose workers are killed again and again, and so is its client; and TLS. Some minutes.
 test-cluster: $(VENV)/.tools
-	$(BIN)/python -m pytest tests/test_cluster.py
 	$(BIN)/python -m pytest tests_cluster -s
 
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.

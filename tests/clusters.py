@@ -29,7 +29,9 @@ def two_workers() -> Iterator[distributed.Client]:
         cluster.close()
 
 
-def kill_a_worker(client: distributed.Client, number: int = 0) -> None:
-    """Kill one of the workers, which has no chance to tidy up; its nanny starts another one."""
+def kill_a_worker(client: distributed.Client, number: int = 0) -> str:
+    """Kill one of the workers, which has no chance to tidy up, and say which; its nanny starts another one."""
     processes = client.run(os.getpid)
-    os.kill(processes[sorted(processes)[number % len(processes)]], signal.SIGKILL)
+    address = sorted(processes)[number % len(processes)]
+    os.kill(processes[address], signal.SIGKILL)
+    return address

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -25,19 +26,22 @@ def test_kills(tmp_path):
         X = (centres[y] + 3 * rng.normal(size=(rows, 128))).astype(np.float32)
         np.save(tmp_path / f"X_{name}.npy", X)
         np.save(tmp_path / f"y_{name}.npy", y)
-    assert certify(tmp_path, "whole").wait() == 0
+    process = certify(tmp_path, "whole")
+    _, said = process.communicate()
+    assert process.returncode == 0, said
     with two_workers() as client:
         address = client.scheduler.address
         # Five workers, one after the other, each when some more blocks are finished.
         process = certify(tmp_path, "workers-killed", "--dask", address)
+        killed = set()
         for kill in range(1, KILLS + 1):
             wait_for_blocks(tmp_path / "workers-killed", process, kill * N_BLOCKS // (KILLS + 2))
-            kill_a_worker(client, kill)
+            killed.add(kill_a_worker(client, kill))
             print(f"worker killed after {blocks_in(tmp_path / 'workers-killed')} of {N_BLOCKS} blocks", flush=True)
         _, said = process.communicate()
         assert process.returncode == 0, said
-        lost = [line for line in said.decode().splitlines() if line.startswith("Lost the worker at tcp://")]
-        assert len(lost) == KILLS, said
+        assert len(killed) == KILLS
+        assert killed <= set(re.findall(r"^Lost the worker at (\S+);", said.decode(), re.MULTILINE)), (killed, said)
         # The client: a new one goes on from what is finished.
         client.wait_for_workers(2)
         for part in (4, 2):
