@@ -107,7 +107,8 @@ def _table(figure: Figure, rows: list[Row]) -> str:
         threshold = next((row["C_max"] for row in own if row.get("C_max") is not None), None)
         limit = "" if threshold is None else f" (C_max {threshold:.2g} for one model)"
         lines += [f"{name}{limit}:", "", f"| {' | '.join(_COLUMNS)} |", f"|{' --- |' * len(_COLUMNS)}"]
-        lines += [f"| {' | '.join(show(row) for show in _COLUMNS.values())} |" for row in own]
+        ordered = sorted(own, key=lambda row: row["partitions"])
+        lines += [f"| {' | '.join(show(row) for show in _COLUMNS.values())} |" for row in ordered]
         lines.append("")
     return "\n".join([*lines, "</details>", ""])
 
