@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 import distributed
 
+from flipcert.cli.cluster import own_cluster
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -19,14 +21,8 @@ def two_workers() -> Iterator[distributed.Client]:
     # Workers that are killed on purpose are no news.
     for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.core"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host=LOOPBACK, dashboard_address=f"{LOOPBACK}:0", memory_limit=0
-    )
-    try:
-        with distributed.Client(cluster) as client:
-            yield client
-    finally:
-        cluster.close()
+    with own_cluster(2) as client:
+        yield client
 
 
 def kill_a_worker(client: distributed.Client, number: int = 0) -> str:

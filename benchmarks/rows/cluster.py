@@ -53,14 +53,9 @@ def rows(settings: Settings) -> Iterator[Record]:
 @contextmanager
 def two_workers() -> Iterator[Any]:
     """A cluster of two processes with one thread each, on this machine only."""
-    from distributed import Client, LocalCluster
+    from flipcert.cli.cluster import own_cluster
 
-    with (
-        LocalCluster(
-            n_workers=_WORKERS, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+    with own_cluster(_WORKERS) as client:
         yield client
 
 

@@ -17,6 +17,8 @@ from flipcert.cli.options import ClusterOptions
 _SCHEDULER_WAIT, _WORKER_WAIT = 4, 10
 # Our own cluster is for this machine only.
 _LOOPBACK = "127.0.0.1"
+# Longer than any run.
+_NEVER = "3650 days"
 
 
 @contextmanager
@@ -46,7 +48,7 @@ def on_cluster(options: ClusterOptions, n_threads: int | None) -> Iterator[None]
             stack.callback(logging.getLogger(logger).setLevel, logging.getLogger(logger).level)
             logging.getLogger(logger).setLevel(logging.CRITICAL)
         if options.dask is None:
-            client = _own(distributed, options.workers, stack)
+            client = stack.enter_context(own_cluster(options.workers))
         else:
             client = _remote(distributed, options.dask, _security(distributed, tls) if given else None, stack)
         notes.print(f"Dask dashboard: {client.dashboard_link}", soft_wrap=True)
@@ -54,12 +56,23 @@ def on_cluster(options: ClusterOptions, n_threads: int | None) -> Iterator[None]
         yield
 
 
-def _own(distributed: Any, n_workers: int | None, stack: ExitStack) -> Any:
-    cluster = distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0", memory_limit=0
-    )
-    stack.enter_context(cluster)
-    return stack.enter_context(distributed.Client(cluster))
+@contextmanager
+def own_cluster(n_workers: int | None) -> Iterator[Any]:
+    """A client of worker processes of one thread each, which only this machine can reach.
+
+    Some time after a loss, Dask gives up a worker that is not there at that very moment, even if it only starts again
+    after another loss. Ours are waited for.
+    """
+    import dask
+    import distributed
+
+    place = {"host": _LOOPBACK, "dashboard_address": f"{_LOOPBACK}:0"}
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER}),
+        distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit=0, **place) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
 
 
 def _security(distributed: Any, files: dict[str, Path | None]) -> Any:
