@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import product
+from threading import Lock
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
@@ -16,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 from flipcert.classifiers import KernelSVM
 from flipcert.engine.blocks import map_tasks
-from flipcert.engine.engines import functions_stay
+from flipcert.engine.engines import current_engine, functions_stay
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.ensemble.votes import count_votes
 from flipcert.experiments.source import Source
@@ -25,6 +28,8 @@ from flipcert.runs.settings import SCALES
 
 # Passes over the samples at most. Far beyond the threshold more would move accuracies by some thousandths.
 _PASSES = 30
+# The random numbers of liblinear belong to the process: those of one fit would depend on what other threads do.
+_ONE_AT_A_TIME = Lock()
 
 Row = dict[str, Any]
 # Labels, and the coefficients of each.
@@ -52,9 +57,9 @@ def accuracies(unit: Mapping[str, Any], factors: Sequence[float], source: Source
         parts = [np.flatnonzero(numbers == i) for i in range(unit["partitions"])]
     threshold = min(float(KernelSVM("linear").fit(X[rows], y[rows]).C_max_) for rows in parts)
     given = {name: unit[name] for name in ("scale", "partitions", "seed")}
-    # Warnings are a matter of the whole process, not of a thread.
-    with functions_stay(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Threads would wait for each other.
+    processes = joblib.parallel_config(backend="loky") if current_engine() is None else nullcontext()
+    with functions_stay(), processes:
         asked = [(factor * threshold, rows) for factor in factors for rows in parts]
         machines = map_tasks(partial(_trained, X, y), asked, None)
     out = []
@@ -116,7 +121,9 @@ def hinge_machine(X: NDArray[Any], y: NDArray[Any], C: float) -> Machine:
     if classes.size == 1:
         return classes, np.zeros((1, X.shape[1]), X.dtype)
     model = LinearSVC(loss="hinge", C=C, fit_intercept=False, max_iter=_PASSES, random_state=0)
-    model.fit(X, y)
+    with _ONE_AT_A_TIME, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
     # Two classes share one row.
     rows = model.coef_ if classes.size > 2 else np.concatenate([-model.coef_, model.coef_])
     return classes, rows.astype(X.dtype)
