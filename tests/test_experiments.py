@@ -327,3 +327,9 @@ def test_a_published_formula_is_shown_without_a_warning(tmp_path):
     """Warnings are errors in these tests."""
     cell = Cell("cifar10", "smoothed", 3, "standard", (("method", "published"),))
     assert Workshop(tmp_path, few_digits).parts(cell)["certificates"].columns["radius"].size == 40
+
+
+def test_accuracies_beyond_the_threshold_are_the_same_again():
+    unit = {"scale": "none", "partitions": 10, "folds": 5, "seed": 0}
+    first, *others = (small_c.accuracies(unit, [100, 1000, 10000], digits("digits")) for _ in range(4))
+    assert all(other == first for other in others)
