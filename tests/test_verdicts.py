@@ -70,10 +70,20 @@ def test_a_trend_that_turns():
     ]
     (finding,) = judge(load("regularisation-cifar10"), rows)
     assert finding.verdict == REPRODUCED
-    assert "turns between reg 0.1 and 10" in finding.text
+    assert "turns between reg 0.1 and 10; at reg 0.1 it grows from 10 at N = 10 as N^0.74." in finding.text
     assert "From N = 10 to 1000: reg 0.1 (0.05 of mean diag Q): from 10 to 300, N^+0.74" in finding.text
     (finding,) = judge(load("regularisation-cifar10"), rows[:4])
     assert finding.verdict == NOT
+
+
+def test_a_trend_that_turns_elsewhere_is_so_in_shape_only():
+    rows = [
+        row(n, median, reg=reg, reg_over_diag=reg)
+        for reg, medians in ((10.0, (100, 300)), (100.0, (300, 100)))
+        for n, median in zip((10, 1000), medians, strict=True)
+    ]
+    assert verdict("regularisation-cifar10", rows) == IN_SHAPE
+    assert verdict("regularisation-mnist", rows) == REPRODUCED
 
 
 def test_a_median_that_falls_until_votes_take_over_falls():
@@ -110,10 +120,40 @@ def test_one_model_against_ensembles(alone, expected):
         assert f"there one model still has {0.9 * (1 - 241 / 600):.0%}" in finding.text
 
 
+@pytest.mark.parametrize(
+    ("last", "votes", "expected"),
+    [(300, 250, REPRODUCED), (700, 250, IN_SHAPE), (300, 10, NOT)],
+    ids=["narrows", "narrows only as a ratio", "widens"],
+)
+def test_a_gap_that_narrows(last, votes, expected):
+    rows = [row(10, 100, votes=4), row(500, last, votes=votes)]
+    (finding,) = judge(load("grid-cifar10-svm"), rows)
+    assert finding.verdict == expected
+    apart = f"96 at N = 10 (100 against 4), {last - votes} at N = 500 ({last} against {votes})."
+    assert finding.text.startswith(f"White-box is never below black-box. Medians are apart by {apart}")
+    assert ("as a ratio only, from 25.0 to 2.8." in finding.text) == (expected == IN_SHAPE)
+
+
 def test_white_box_below_black_box_is_told():
-    good = row(10, 100, certified=[0.9, 0.5, 0.0])
-    assert verdict("grid-cifar10-svm", [good]) == REPRODUCED
-    assert verdict("grid-cifar10-svm", [good | {"votes": [0.9, 0.6, 0.0]}]) == NOT
+    rows = [row(10, 100, votes=4), row(500, 300, votes=250, certified=[0.9, 0.5, 0.0])]
+    rows[1]["votes"] = [0.9, 0.6, 0.0]
+    (finding,) = judge(load("grid-cifar10-svm"), rows)
+    assert finding.verdict == NOT
+    assert "White-box is below black-box at N = 500." in finding.text
+    assert verdict("smoothing-ensembles", [rows[1] | {"flip_probability": 0.0001}]) == NOT
+
+
+@pytest.mark.parametrize(("gains", "expected"), [((2, 3), REPRODUCED), ((1.2, 3), IN_SHAPE), ((1.2, 1.4), NOT)])
+def test_white_box_far_ahead_of_black_box(gains, expected):
+    # Two trapezia against one triangle, all 100 wide.
+    rows = [
+        row(10, 100, method=method, flips=[0, 100, 200], certified=[0.5, (gain - 1) / 4, 0.0])
+        | {"votes": [0.5, 0.0, 0.0]}
+        for method, gain in zip(("published", "auto"), gains, strict=True)
+    ]
+    (finding,) = judge(load("gradient-ensembles"), rows)
+    assert finding.verdict == expected
+    assert f"{gains[0]:.2f} times as many flips in the mean; auto: median 100" in finding.text
 
 
 def test_the_first_model_against_the_others():
@@ -130,8 +170,11 @@ def test_time_beside_what_the_paper_states():
         "timed_kernel": 0.004,
         "timed_certify": 0.006,
     }
+    costly, aggregated = {"timed_upper": 0.002}, {"timed_aggregation": 0.004}
+    assert verdict("time", [row(10, 100, **timed | costly), row(500, 100, **timed | aggregated)]) == REPRODUCED
+    assert verdict("time", [row(10, 100, **timed | costly), row(500, 100, **timed | costly)]) == IN_SHAPE
     (finding,) = judge(load("time"), [row(n, 100, **timed) for n in (10, 500)])
-    assert finding.verdict == REPRODUCED
+    assert finding.verdict == NOT
     assert "20 to 20 ms a test point" in finding.text
     assert "250 to 6,000 times faster" in finding.text
     assert "25% / 25% / 25% / 25%" in finding.text

@@ -73,6 +73,8 @@ class Figure:
         How it is drawn: one of ``FORMS``.
     expect : str
         Name of the rule that compares the claim with our numbers.
+    turn : tuple of float or None
+        Between which regularisations the paper sees the trend turn, where it says so.
     why : str
         Why our numbers are not the paper's, where they are not.
     panels : tuple of str
@@ -89,6 +91,7 @@ class Figure:
     claim: str
     form: str
     expect: str
+    turn: tuple[float, float] | None = None
     why: str = ""
     panels: tuple[str, ...] = ()
     certify: tuple[Mapping[str, Any], ...] = ()
