@@ -1,11 +1,14 @@
-"""The memory there is to take: of the machine, and of the control groups around the process."""
+"""The memory there is to take: of the machine, of the control groups around the process, and of threads together."""
 
 from __future__ import annotations
+
+import threading
 
 import numpy as np
 import pytest
 
 from flipcert.engine import memory
+from flipcert.engine.room import Room
 
 
 def write(folder, **files):
@@ -55,3 +58,22 @@ def test_memory_where_the_system_does_not_tell(linux, monkeypatch):
 
 def test_memory_here():
     assert 1e7 < memory.available_memory() < 1e15
+
+
+def test_threads_wait_for_room(monkeypatch):
+    monkeypatch.setattr("flipcert.engine.room.memory_budget", lambda: 100)
+    room, order = Room(), []
+
+    def work():
+        with room.take(60):
+            order.append("second")
+
+    thread = threading.Thread(target=work)
+    with room.take(60):
+        thread.start()
+        thread.join(0.05)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    with room.take(1000):
+        pass  # more than the budget, but alone

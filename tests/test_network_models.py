@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import flipcert
-from flipcert.engine.room import Room
 from flipcert.engine.rounding import SAFETY, Factor
 from flipcert.kernels import NTK, ConvNTK, conv_ntk
 from models import weights_of
@@ -101,22 +98,3 @@ def test_certificates_with_network_kernels(kernel, digits):
     ensemble = flipcert.PartitionEnsemble(flipcert.KernelSVM(kernel), n_partitions=5, classes=range(10))
     radius = ensemble.fit(X[:300], y[:300]).certify(X_test[:10])
     assert (radius.radius >= radius.blackbox_radius).all()
-
-
-def test_threads_wait_for_room(monkeypatch):
-    monkeypatch.setattr("flipcert.engine.room.memory_budget", lambda: 100)
-    room, order = Room(), []
-
-    def work():
-        with room.take(60):
-            order.append("second")
-
-    thread = threading.Thread(target=work)
-    with room.take(60):
-        thread.start()
-        thread.join(0.05)
-        order.append("first")
-    thread.join()
-    assert order == ["first", "second"]
-    with room.take(1000):
-        pass  # more than the budget, but alone

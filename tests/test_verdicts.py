@@ -173,6 +173,8 @@ def test_time_beside_what_the_paper_states():
     costly, aggregated = {"timed_upper": 0.002}, {"timed_aggregation": 0.004}
     assert verdict("time", [row(10, 100, **timed | costly), row(500, 100, **timed | aggregated)]) == REPRODUCED
     assert verdict("time", [row(10, 100, **timed | costly), row(500, 100, **timed | costly)]) == IN_SHAPE
+    slow = timed | costly | {"timed_fit": 6.0}
+    assert verdict("time", [row(10, 100, **slow), row(500, 100, **slow | aggregated)]) == NOT
     (finding,) = judge(load("time"), [row(n, 100, **timed) for n in (10, 500)])
     assert finding.verdict == NOT
     assert "20 to 20 ms a test point" in finding.text

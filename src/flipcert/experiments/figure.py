@@ -166,6 +166,7 @@ def parse(name: str, text: str) -> Figure:
     """Make a figure of the text of its file."""
     declared = tomllib.loads(text)
     declared["panels"] = tuple(declared.get("panels", ()))
+    declared["turn"] = tuple(declared["turn"]) if "turn" in declared else None
     declared["certify"] = tuple(declared.get("certify", ()))
     figure = Figure(name=name, **declared)
     if figure.form not in FORMS:

@@ -167,13 +167,9 @@ def _rise(rows: Sequence[Row]) -> str:
     return f"; at reg {weakest:g} it grows {where} as N^{_power(least, last):.2f}"
 
 
-def area(row: Row) -> float:
+def area(row: Row, curve: str = "certified") -> float:
     """Mean number of flips that a test point is certified right against: the area under its curve."""
-    return float(np.trapezoid(row["certified"], row["flips"]))
-
-
-def _area_of_votes(row: Row) -> float:
-    return float(np.trapezoid(row["votes"], row["flips"]))
+    return float(np.trapezoid(row[curve], row["flips"]))
 
 
 def _one_model_wins(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
@@ -211,7 +207,7 @@ def _below_votes(row: Row) -> bool:
 
 
 def _white_box_wins(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
-    gains = [area(row) / max(_area_of_votes(row), 1e-9) for row in rows]
+    gains = [area(row) / max(area(row, "votes"), 1e-9) for row in rows]
     # The first curve of a panel is the paper's own.
     far_better = [gain >= _FAR_BETTER for gain in gains]
     verdict = REPRODUCED if far_better[0] else IN_SHAPE if any(far_better) else NOT
@@ -263,7 +259,8 @@ def _time_split(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
         f"faster, on another machine. With all costs taken one by one, weights / lower / upper / aggregation share the "
         f"time as {split(first)} at N = {first['partitions']} and {split(last)} at N = {last['partitions']}."
     )
-    return Finding(panel, REPRODUCED if all(as_stated) else IN_SHAPE if any(as_stated) else NOT, text)
+    verdict = REPRODUCED if all(as_stated) else IN_SHAPE if any(as_stated) else NOT
+    return Finding(panel, verdict if high < published[0] else NOT, text)
 
 
 def _small_c(figure: Figure, panel: str, rows: Sequence[Row]) -> Finding:
