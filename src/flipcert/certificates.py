@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from flipcert.engine.files import whole_file
 from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 
-_FORMAT = "flipcert-certificates-1"
+_FORMAT = "flipcert-certificates-2"
+# What is told once for all test points.
+_HEADER = ("n_labels", "n_attackable", "threat")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,10 @@ class Certificates:
         another certificate. The certificate stands for the weights as they are.
     n_labels : int
         Number of training labels.
+    n_attackable : int
+        Number of training labels that are not trusted: what the radius is about. All of them by default.
+    threat : str
+        What an attacker may do, and what the radius counts: "flips" of labels.
     """
 
     prediction: NDArray[Any]
@@ -50,6 +56,12 @@ class Certificates:
     target: np.ma.MaskedArray[Any, Any]
     rounding_sensitive: NDArray[np.bool_]
     n_labels: int
+    n_attackable: int = -1
+    threat: str = "flips"
+
+    def __post_init__(self) -> None:
+        if self.n_attackable < 0:
+            object.__setattr__(self, "n_attackable", self.n_labels)
 
     def __len__(self) -> int:
         return self.radius.size
@@ -58,6 +70,11 @@ class Certificates:
     def exact(self) -> NDArray[np.bool_]:
         """Where the certified radius is the true one: one more flip is known to suffice, or no flips ever do."""
         return self.radius == self.radius_upper
+
+    @property
+    def limit(self) -> int:
+        """The largest radius there is, in the unit of the threat; it reads "whatever an attacker does"."""
+        return self.n_labels
 
     def correct(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether each prediction is right.
@@ -137,7 +154,7 @@ class Certificates:
         """
         arrays = {name: _storable(values, name) for name, values in self._columns().items() if values is not None}
         arrays["target_missing"] = np.ma.getmaskarray(self.target)
-        header = {"format": _FORMAT, "n_labels": self.n_labels}
+        header = {"format": _FORMAT, **{name: getattr(self, name) for name in _HEADER}}
         arrays["header"] = np.array(json.dumps(header))
         with whole_file(path) as file:
             np.savez_compressed(file, **cast(dict[str, Any], arrays))
@@ -180,12 +197,17 @@ class Certificates:
                 raise KeyError(header["format"])
             arrays["target"] = np.ma.masked_array(arrays["target"], mask=arrays.pop("target_missing"))
             arrays.setdefault("blackbox_radius", None)
-            return cls(**arrays, n_labels=int(header["n_labels"]))
+            return cls(
+                **arrays,
+                n_labels=int(header["n_labels"]),
+                n_attackable=int(header["n_attackable"]),
+                threat=str(header["threat"]),
+            )
         except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
             raise ValueError(f"path={os.fspath(path)!r} is not a file of saved certificates.") from error
 
     def _columns(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "n_labels"}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _HEADER}
 
 
 def _storable(values: Any, name: str) -> NDArray[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.certificates import Certificates
+from flipcert.flips.labels import Labels
 
 
 @dataclass(eq=False)
@@ -23,7 +24,7 @@ class Outcome:
     target: NDArray[np.int64]
     rounding_sensitive: NDArray[np.bool_]
 
-    def certificates(self, classes: NDArray[Any], n_labels: int) -> Certificates:
+    def certificates(self, classes: NDArray[Any], labels: Labels) -> Certificates:
         """The same in the labels of the user."""
         return Certificates(
             prediction=classes[self.prediction],
@@ -33,5 +34,6 @@ class Outcome:
             runner_up=classes[self.runner_up],
             target=np.ma.masked_array(classes[np.maximum(self.target, 0)], mask=self.target < 0),
             rounding_sensitive=self.rounding_sensitive,
-            n_labels=n_labels,
+            n_labels=labels.n_labels,
+            n_attackable=labels.n_movable,
         )

@@ -16,6 +16,7 @@ from flipcert.classifiers.targets import in_user_labels
 from flipcert.engine.blocks import join, watched_blocks
 from flipcert.engine.watch import current_watcher
 from flipcert.exceptions import CertificateError, UnsolvedError
+from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
 from flipcert.validation import check_choice, check_integers
@@ -75,11 +76,11 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers that certify through an :class:`Appraisal`.
 
     A subclass says what is known about flip costs (``_appraise``) and which class comes second (``_runner_up``); it
-    keeps ``classes_`` and ``_n_labels``.
+    keeps ``classes_`` and ``_labels``.
     """
 
     classes_: NDArray[Any]
-    _n_labels: int
+    _labels: Labels
 
     @abstractmethod
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
@@ -146,14 +147,14 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = self._check_test(X)
         outcome: Outcome = join(watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher()))
-        return outcome.certificates(self.classes_, self._n_labels)
+        return outcome.certificates(self.classes_, self._labels)
 
     # Rows that are certified at a time, and kept if someone watches; None takes all at once.
     _rows_together: int | None = None
 
     def _certify_rows(self, rows: NDArray[Any]) -> Outcome:
         appraisal = self._appraise_cheapest(rows)
-        lower, upper, target = appraisal.cheapest(self._n_labels)
+        lower, upper, target = appraisal.cheapest(self._labels.n_labels)
         return Outcome(
             prediction=appraisal.prediction,
             radius=lower - 1,
@@ -181,9 +182,9 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known.
         """
         appraisal = self._appraise_cheapest(X)
-        _, upper, target = appraisal.cheapest(self._n_labels)
+        _, upper, target = appraisal.cheapest(self._labels.n_labels)
         return [
-            in_user_labels(appraisal.attack(t, int(c)), self.classes_) if cost <= self._n_labels else None
+            in_user_labels(appraisal.attack(t, int(c)), self.classes_) if cost <= self._labels.n_labels else None
             for t, (cost, c) in enumerate(zip(upper, target, strict=True))
         ]
 

@@ -147,13 +147,14 @@ class BoundedNetwork(AppraisedClassifier):
         # A copy: the training set is looked at again for certificates.
         inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C", copy=True)
         self.classes_, codes = encode_labels(targets, self.classes)
-        labels = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
-        self._n_labels, self._n_movable = labels.n_labels, labels.n_movable
-        self._limit = self._n_movable
+        self._labels = labels = Labels.of(
+            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
+        )
+        self._limit = labels.n_movable
         if self.max_flips is not None:
             most = check_integers(self.max_flips, "max_flips", minimum=0, ndim=0)
-            if most > self._n_labels:
-                raise ValueError(f"max_flips must be at most {self._n_labels}, the number of labels; got {most}.")
+            if most > labels.n_labels:
+                raise ValueError(f"max_flips must be at most {labels.n_labels}, the number of labels; got {most}.")
             self._limit = min(self._limit, int(most))
         self._plan = plan = self._make_plan(inputs)
         samples = Samples.of(inputs, codes, labels.coded.movable)
@@ -205,7 +206,7 @@ class BoundedNetwork(AppraisedClassifier):
                 return
             run = ConvexRun(plan, samples)
             self._bounds.append(Stability(run, self.n_jobs))
-            if function_space.applies(plan, self._n_labels):
+            if function_space.applies(plan, labels.n_labels):
                 self._bounds.append(FunctionSpace(run, self.n_jobs))
         self._bounds.append(Boxes(plan, samples, self.n_jobs, smallest=self.method == "published"))
 
@@ -260,7 +261,7 @@ class BoundedNetwork(AppraisedClassifier):
         rows = self._check_test(X)
         if self._exact is not None:
             appraisal = self._exact.appraise(rows, exact)
-            if self._limit < self._n_movable and not exact:
+            if self._limit < self._labels.n_movable and not exact:
                 np.minimum(appraisal.lower, self._limit + 1, out=appraisal.lower)
             return appraisal
 
@@ -275,10 +276,11 @@ class BoundedNetwork(AppraisedClassifier):
         sensitive = floor.min(axis=1) < 0
         if self.method == "published":
             floor[:] = floor.min(axis=1, keepdims=True)
-        unreachable = (floor >= self._n_movable) | (self._n_movable == 0)
-        lower = np.where(unreachable, self._n_labels + 1, np.maximum(floor, 0) + 1)
+        n_movable = self._labels.n_movable
+        unreachable = (floor >= n_movable) | (n_movable == 0)
+        lower = np.where(unreachable, self._labels.unreachable, np.maximum(floor, 0) + 1)
         np.put_along_axis(lower, own, 0, axis=1)
-        appraisal = Appraisal.of_costs(prediction, lower, self._n_labels)
+        appraisal = Appraisal.of_costs(prediction, lower, self._labels.n_labels)
         appraisal.sensitive = sensitive
         return appraisal
 

@@ -115,8 +115,7 @@ class FixedBudget(AppraisedClassifier):
         inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
         self.classes_, codes = encode_labels(targets, self.classes)
         mask = check_mask(trusted, targets.size)
-        self._labels = Labels.of(codes, self.classes_.size, mask)
-        self._n_labels = targets.size
+        self._labels = Labels.of(codes, self.classes_.size, mask, space_is_fixed=self.classes is not None)
         if self.max_flips is not None:
             most = int(check_integers(self.max_flips, "max_flips", minimum=0, ndim=0))
             if most > targets.size:
@@ -177,7 +176,7 @@ class FixedBudget(AppraisedClassifier):
         cost = np.where(proven < self._labels.n_movable, proven + 1, self._labels.unreachable)
         lower = np.repeat(cost[:, None], self.classes_.size, axis=1)
         np.put_along_axis(lower, prediction[:, None], 0, axis=1)
-        return Appraisal.of_costs(prediction, lower, self._n_labels)
+        return Appraisal.of_costs(prediction, lower, self._labels.n_labels)
 
     def _search(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Largest number of flips that is proven harmless for each row: first doubled, then bisected."""

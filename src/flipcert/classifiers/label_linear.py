@@ -88,7 +88,9 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_n_jobs(self.n_jobs)
         inputs, targets = check_training(self, X, y)
         self.classes_, codes = encode_labels(targets, self.classes)
-        self._labels = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
+        self._labels = Labels.of(
+            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
+        )
         self._dtype = inputs.dtype
         with one_blas_thread:
             self._fit_inputs(inputs)
@@ -175,7 +177,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Certificates
         """
         outcome: Outcome = join(self._map_rows(X, self._certify_block, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._labels.n_labels)
+        return outcome.certificates(self.classes_, self._labels)
 
     def _certify_block(self, X: NDArray[Any], rows: Rows) -> Outcome:
         """Exact radii of one block of rows."""

@@ -19,8 +19,9 @@ from flipcert.classifiers.svm_point import Point
 from flipcert.classifiers.targets import encode_labels
 from flipcert.classifiers.weighed import appraise_weights
 from flipcert.engine.blocks import map_tasks, one_blas_thread
+from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
-from flipcert.validation import check_n_jobs, check_number
+from flipcert.validation import check_mask, check_n_jobs, check_number
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,13 @@ class MilpSVM(AppraisedClassifier):
         C = check_number(self.C, "C")
         check_number(self.time_limit, "time_limit")
         inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C")
-        self.classes_, _ = encode_labels(targets, self.classes)
-        self._n_labels = targets.size
+        self.classes_, codes = encode_labels(targets, self.classes)
+        self._labels = Labels.of(
+            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
+        )
         # The same machine with C small enough: it knows the kernel and the threshold, and is the answer below it.
         self._small = KernelSVM(self.kernel, classes=self.classes_, n_jobs=self.n_jobs)
         self._small.fit(inputs, targets, trusted=trusted)
-        self._labels = self._small._labels
         rounding = targets.size * float(np.finfo(np.float64).eps)
         self._is_small = C * self._small._largest_row_sum <= 1 + rounding
         self._machines = {} if self._is_small else self._fit_machines(inputs, C)
@@ -161,7 +163,7 @@ class MilpSVM(AppraisedClassifier):
         for c in range(self.classes_.size):
             if c > 0 or self.classes_.size > 2:
                 machine = Machine.fit(kernel, np.where(self._labels.codes == c, 1.0, -1.0))
-                if machine.gap > solved_gap(self._n_labels):
+                if machine.gap > solved_gap(self._labels.n_labels):
                     raise ValueError(
                         f"the SVM with C={C:g} was not solved (duality gap {machine.gap:.3g}); rescale the features or "
                         "take a smaller C."

@@ -164,7 +164,8 @@ def _run(
             folder.finish(
                 {
                     "command": command,
-                    "n_labels": len(tables[0].X),
+                    "n_labels": results[0].certificates.n_labels,
+                    "n_attackable": results[0].certificates.n_attackable,
                     **identity,
                     **_points(results),
                     "timings": display.timings,

@@ -28,6 +28,7 @@ from flipcert.ensemble.partition import RowsByPartition, assign_partitions
 from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
+from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
 from flipcert.training import check_training
@@ -125,14 +126,14 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             raise ValueError(f"estimator must be a classifier object, such as KernelSVM(); got {self.estimator!r}.")
         inputs, targets = check_training(self, X, y)
-        self.classes_, _ = encode_labels(targets, self.classes)
+        self.classes_, codes = encode_labels(targets, self.classes)
         mask = check_mask(trusted, targets.size)
+        self._labels = Labels.of(codes, self.classes_.size, mask, space_is_fixed=self.classes is not None)
         pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
         if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')
         self.partition_ = assign_partitions(inputs, self.n_partitions, self.partition, self.random_state)
         self._dtype = inputs.dtype
-        self._n_labels = targets.size
         self._pairwise = pairwise
 
         # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
@@ -152,11 +153,11 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         voters = map_tasks(fit_one, map(part, range(self.n_partitions)), self.n_jobs, done=fitted)
         self._electorate: Electorate
         if not is_white_box(self.estimator):
-            self._electorate = BlackBox(voters, self.classes_, self._n_labels)
+            self._electorate = BlackBox(voters, self.classes_, self._labels.n_labels)
         elif is_label_linear(self.estimator):
-            self._electorate = WhiteBox(voters, self.classes_.size, self._n_labels, pairwise)
+            self._electorate = WhiteBox(voters, self.classes_.size, self._labels.n_labels, pairwise)
         else:
-            self._electorate = GreyBox(voters, self.classes_, self._n_labels, pairwise, self.n_jobs)
+            self._electorate = GreyBox(voters, self.classes_, self._labels.n_labels, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
         return self
 
@@ -218,7 +219,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_number(time_limit, "time_limit")
 
         outcome: Outcome = join(self._map("certify", X, exact, time_limit, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._n_labels)
+        return outcome.certificates(self.classes_, self._labels)
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class wins the vote.

@@ -31,11 +31,15 @@ class Labels:
         The same for compiled code, with which of them can be flipped.
     n_classes : int
         Size K of the label space.
+    space_is_fixed : bool
+        Whether the label space was given. If not, it is read from the labels, and who flips away all labels of a class
+        removes the class.
     """
 
     codes: NDArray[np.int64]
     coded: Coded
     n_classes: int
+    space_is_fixed: bool = True
 
     @classmethod
     def of(
@@ -43,11 +47,12 @@ class Labels:
         codes: NDArray[np.int64],
         n_classes: int,
         trusted: NDArray[np.bool_] | None = None,
+        space_is_fixed: bool = True,
     ) -> Labels:
         """Prepare labels; those not ``trusted`` can be flipped."""
         movable = np.ones(codes.size, np.bool_) if trusted is None else ~trusted
         codes = np.ascontiguousarray(codes, np.int64)
-        return cls(codes, Coded(codes.astype(np.int32), movable, not movable.all()), n_classes)
+        return cls(codes, Coded(codes.astype(np.int32), movable, not movable.all()), n_classes, space_is_fixed)
 
     @property
     def n_labels(self) -> int:

@@ -150,6 +150,7 @@ def _result(
         target=own["target"],
         rounding_sensitive=own["rounding_sensitive"],
         n_labels=int(summary["n_labels"]),
+        n_attackable=int(summary["n_attackable"]),
     )
     mine = attacks["point"] == number if "point" in attacks else np.ones(attacks["row"].size, bool)
     flips = {name: values[mine] for name, values in attacks.items()}
