@@ -95,7 +95,8 @@ def test_a_verifier_need_not_be_consistent():
 
 def test_all_labels_flipped_is_unreachable(blobs):
     X, y, X_test, _ = blobs
-    model = flipcert.FixedBudget(GaussianNB(), always).fit(X, y)
+    space = {"classes": np.unique(y)}
+    model = flipcert.FixedBudget(GaussianNB(), always, **space).fit(X, y)
     certificates = model.certify(X_test)
     assert (certificates.radius == 30).all()
     assert certificates.exact.all()
@@ -104,9 +105,10 @@ def test_all_labels_flipped_is_unreachable(blobs):
     assert model.worst_flips(X_test) == [None] * 15
     # With few labels to flip, certifying them is enough.
     trusted = np.arange(30) > 3
-    four = flipcert.FixedBudget(GaussianNB(), lambda m, X, r: np.full(len(X), r <= 4)).fit(X, y, trusted=trusted)
+    up_to_four = flipcert.FixedBudget(GaussianNB(), lambda m, X, r: np.full(len(X), r <= 4), **space)
+    four = clone(up_to_four).fit(X, y, trusted=trusted)
     assert (four.certify(X_test).radius == 30).all()
-    free = flipcert.FixedBudget(GaussianNB(), lambda m, X, r: np.full(len(X), r <= 4)).fit(X, y)
+    free = up_to_four.fit(X, y)
     assert (free.certify(X_test).radius == 4).all()
     nobody = flipcert.FixedBudget(GaussianNB(), never).fit(X, y, trusted=np.ones(30, bool))
     assert (nobody.certify(X_test).radius == 30).all()

@@ -157,7 +157,8 @@ def test_partitions_that_lack_classes(blobs):
 def test_votes_that_no_labelling_can_change():
     """All-zero inputs: every model always predicts the first class, and the radius is the number of labels."""
     X, y = np.zeros((6, 2)), np.array([0, 1, 2, 0, 1, 2])
-    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3, partition=np.arange(6) % 3).fit(X, y)
+    parts = {"n_partitions": 3, "partition": np.arange(6) % 3}
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), **parts, classes=[0, 1, 2]).fit(X, y)
     certificates = model.certify(np.ones((2, 2)))
     assert certificates.radius.tolist() == certificates.radius_upper.tolist() == [6, 6]
     assert certificates.exact.all()

@@ -123,4 +123,12 @@ def test_ensembles(method, n_partitions, blobs):
 def test_bad_parameters(parameters, message, blobs):
     X, y, _, _ = blobs
     with pytest.raises(ValueError, match=message):
-        flipcert.SmoothedLinear(**parameters).fit(X, y)
+        flipcert.SmoothedLinear(**parameters, classes=np.unique(y)).fit(X, y)
+
+
+def test_noise_that_two_classes_would_not_survive(blobs):
+    """Flips may leave two classes of three; `fit` must not refuse what an attacker can make of the labels."""
+    X, y, _, _ = blobs
+    with pytest.raises(ValueError, match=r"flip_probability must be below 0\.5 for a label space that is read from y"):
+        flipcert.SmoothedLinear(0.6).fit(X, y)
+    flipcert.SmoothedLinear(0.6, classes=np.unique(y)).fit(X, y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import in_user_labels
 from flipcert.engine.blocks import join, watched_blocks
 from flipcert.engine.watch import current_watcher
-from flipcert.exceptions import CertificateError, UnsolvedError
+from flipcert.exceptions import CertificateError
+from flipcert.flips.costs import require_closed
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
@@ -59,6 +60,23 @@ class Appraisal:
         upper = np.full(lower.shape, n_labels + 1)
         np.put_along_axis(upper, prediction[:, None], 0, axis=1)
         return cls(prediction, lower, upper, np.zeros(prediction.size, np.bool_))
+
+    def in_label_space(self, labels: Labels) -> Appraisal:
+        """What of it is left if the label space is read from the labels.
+
+        Whatever enters a classifier with the number of its classes changes with the label space: no cost is proven
+        beyond that of removing another class, and no attack is known to work that leaves no label of some class.
+        """
+        fewest = int(labels.flips_to_empty.min())
+        if max(self.lower.max(), self.upper.max()) < fewest:
+            return self
+        upper = self.upper.copy()
+        for t, c in np.argwhere((upper >= fewest) & (upper <= labels.n_labels)).tolist():
+            if not labels.classes_after(self.attack(t, c)).all():
+                upper[t, c] = labels.unreachable
+        lower = np.minimum(self.lower, labels.flips_to_remove_another)
+        np.put_along_axis(lower, self.prediction[:, None], 0, axis=1)
+        return replace(self, lower=lower, upper=upper)
 
     def cheapest(self, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Lower and upper cost of changing each prediction, and the class it goes to then (-1: none is known)."""
@@ -117,16 +135,9 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             class, or, with ``bound="upper"``, where no attack is known.
         """
         check_choice(bound, "bound", ("lower", "upper", "exact"))
-        appraisal = self._appraise(X, exact=bound != "lower")
+        appraisal = self._appraise(X, exact=bound != "lower").in_label_space(self._labels)
         if bound == "exact":
-            still_open = np.argwhere(appraisal.lower < appraisal.upper)
-            if still_open.size:
-                t, c = still_open[0]
-                raise UnsolvedError(
-                    f"the exact cost of class {self.classes_[c]!r} for row {t} is not known "
-                    f"(it is between {appraisal.lower[t, c]} and {appraisal.upper[t, c]}); take the two bounds"
-                    f"{self._how_to_close}."
-                )
+            require_closed(appraisal.lower, appraisal.upper, self.classes_, self._how_to_close)
         return appraisal.upper if bound == "upper" else appraisal.lower
 
     _how_to_close = ""
@@ -153,7 +164,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _rows_together: int | None = None
 
     def _certify_rows(self, rows: NDArray[Any]) -> Outcome:
-        appraisal = self._appraise_cheapest(rows)
+        appraisal = self._appraise_cheapest(rows).in_label_space(self._labels)
         lower, upper, target = appraisal.cheapest(self._labels.n_labels)
         return Outcome(
             prediction=appraisal.prediction,
@@ -181,7 +192,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the training set and ``witness.labels`` to put there. None where no attack is
             known.
         """
-        appraisal = self._appraise_cheapest(X)
+        appraisal = self._appraise_cheapest(X).in_label_space(self._labels)
         _, upper, target = appraisal.cheapest(self._labels.n_labels)
         return [
             in_user_labels(appraisal.attack(t, int(c)), self.classes_) if cost <= self._labels.n_labels else None

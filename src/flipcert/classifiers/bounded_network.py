@@ -64,7 +64,8 @@ class BoundedNetwork(AppraisedClassifier):
     random_state : int, default=0
         Seed of the initial parameters and of the order of batches. A certificate is for this seed.
     classes : array-like, optional
-        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+        The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
+        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
     n_jobs : int, optional
         Threads that test points are spread over; all cores by default.
 

@@ -45,7 +45,8 @@ class FixedBudget(AppraisedClassifier):
     max_flips : int, optional
         Where the search ends; the number of training labels by default.
     classes : array-like, optional
-        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+        The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
+        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
 
     Attributes
     ----------

@@ -28,7 +28,8 @@ from flipcert.engine.rounding import SAFETY
 from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.flips._reach import BEST, LOWER, UPPER
-from flipcert.flips.costs import close_gaps, cost_block
+from flipcert.flips.costs import Costs, close_gaps, cost_block, require_closed
+from flipcert.flips.label_space import NAME_THE_SPACE, in_label_space, open_costs
 from flipcert.flips.labels import Labels
 from flipcert.flips.passes import Tiles
 from flipcert.flips.streamed_rows import StreamedRows
@@ -151,14 +152,17 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             check_choice(bound, "bound", ("lower", "upper", "exact"))
         ]
 
-        def costs_of(_: Any, weights: NDArray[Any]) -> NDArray[np.int64]:
+        def costs_of(_: Any, weights: NDArray[Any]) -> Costs:
             offset = self._no_offset(weights)
             costs = cost_block(weights, self._labels, offset, kind)
             if bound == "exact":
                 close_gaps(costs, weights, self._labels, offset, time_limit)
-            return costs.lower if bound == "lower" else costs.upper
+            return open_costs(costs, self._whole_rows(weights), self._labels)
 
-        return np.concatenate(self._map_weights(X, costs_of))
+        costs: Costs = join(self._map_weights(X, costs_of))
+        if bound == "exact":
+            require_closed(costs.lower, costs.upper, self.classes_, NAME_THE_SPACE)
+        return costs.lower if bound == "lower" else costs.upper
 
     def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
@@ -251,9 +255,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         labels = self._labels
         grid = tiles(labels.n_labels)
         if len(grid) == 1 or block_rows(1, self._bytes_per_row()) == SMALLEST_BLOCK or not self._comes_in_tiles:
-            return self._map_weights(
-                X, lambda rows, weights: function(rows, WholeRows(weights, labels, self._no_offset(weights))), watcher
-            )
+            return self._map_weights(X, lambda rows, weights: function(rows, self._whole_rows(weights)), watcher)
         rows = self._check_test(X)
         height = block_rows(rows.shape[0], grid[0].stop * np.dtype(self._dtype).itemsize)
 
@@ -261,9 +263,14 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             with one_blas_thread:
                 write = self._tile_writer(filled(block, height))
             form = Tiles(write, height, block.shape[0], labels.n_labels, np.dtype(self._dtype), self.n_jobs)
-            return function(block, StreamedRows(form, labels, self._no_offset(block)))
+            offset = self._no_offset(block)
+            return function(block, in_label_space(StreamedRows(form, labels, offset), labels, offset))
 
         return watched_blocks(block, rows, height, watcher or Watcher())
+
+    def _whole_rows(self, weights: NDArray[Any]) -> Rows:
+        offset = self._no_offset(weights)
+        return in_label_space(WholeRows(weights, self._labels, offset), self._labels, offset)
 
     @property
     def _comes_in_tiles(self) -> bool:

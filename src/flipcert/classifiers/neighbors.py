@@ -27,7 +27,8 @@ class WeightedNeighbors(LabelLinearClassifier):
         Equal weights, one over the distance (a neighbour at distance zero outweighs all others), or a kernel
         ``k(X, Z)``.
     classes : array-like, optional
-        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+        The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
+        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
     n_jobs : int, optional
         Threads; all cores by default.
 

@@ -61,7 +61,8 @@ class SmoothedLinear(KernelRidge):
         predictions that flips within the radius change, from about q = 0.06 on for K = 10 and q = 0.2 for K = 3.
         :meth:`certify` warns, and such a radius may exceed ``radius_upper``. For two classes it is the same as "kl".
     classes : array-like, optional
-        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+        The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
+        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
     n_jobs : int, optional
         Threads; all cores by default.
 
@@ -112,10 +113,13 @@ class SmoothedLinear(KernelRidge):
                 f"flip_probability must be at least {_LEAST_NOISE:g}, or products of it underflow; got {q:g}."
             )
         n_classes = self._labels.n_classes
-        limit = 0.5 if self.method == "published" else (n_classes - 1) / n_classes
+        # Flips may leave two classes of a label space that was not given, and that must not be refused.
+        fewest = n_classes if self._labels.space_is_fixed else 2
+        limit = 0.5 if self.method == "published" else (fewest - 1) / fewest
         if q >= limit:
+            space = f"{n_classes} classes" if self._labels.space_is_fixed else "a label space that is read from y"
             raise ValueError(
-                f'flip_probability must be below {limit:.6g} for {n_classes} classes and method="{self.method}", or '
+                f'flip_probability must be below {limit:.6g} for {space} and method="{self.method}", or '
                 f"the noise would leave no trace of the labels; got {q:g}."
             )
         super()._fit_inputs(X)
@@ -192,6 +196,8 @@ class SmoothedLinear(KernelRidge):
             costs = self._black_box_costs(weights, labels, ridge.prediction)
         if labels.n_movable == 0:
             costs[:] = labels.unreachable
+        # Noise draws from the whole label space: with any class removed, all is open.
+        np.minimum(costs, labels.flips_to_remove_another, out=costs)
         np.put_along_axis(costs, ridge.prediction[:, None], 0, axis=1)
         return costs if self.method == "published" else np.minimum(costs, ridge.lower)
 

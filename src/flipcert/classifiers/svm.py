@@ -36,7 +36,8 @@ class KernelSVM(KernelClassifier):
     C : "auto" or float, default="auto"
         "auto" takes any C small enough. A number is checked against ``C_max_`` and refused if larger.
     classes : array-like, optional
-        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+        The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
+        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
     n_jobs : int, optional
         Threads; all cores by default.
 

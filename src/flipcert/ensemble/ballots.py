@@ -12,6 +12,9 @@ from flipcert.ensemble._winning import reach_lower, reach_upper
 from flipcert.ensemble.program import exact_reach
 from flipcert.ensemble.votes import change_costs
 from flipcert.exceptions import UnsolvedError
+from flipcert.flips.costs import require_closed
+from flipcert.flips.label_space import NAME_THE_SPACE
+from flipcert.flips.labels import Labels
 
 
 @dataclass
@@ -23,14 +26,22 @@ class Ballots:
     votes : ndarray of shape (rows, voters)
     lower, upper : ndarray of shape (rows, voters, classes)
         Bounds on the flips that turn a voter to a class; above ``n_labels`` where nothing does or no attack is known.
-    n_labels : int
-        Number of all training labels.
+    labels : Labels
+        All training labels.
+    steady : ndarray of bool of shape (rows,)
+        Whether voters whose labels are not touched vote as before even if a class is removed from the label space.
     """
 
     votes: NDArray[np.int64]
     lower: NDArray[np.int64]
     upper: NDArray[np.int64]
-    n_labels: int
+    labels: Labels
+    steady: NDArray[np.bool_]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of all training labels."""
+        return self.labels.n_labels
 
     def reach_costs(self, bound: str, time_limit: float) -> NDArray[np.int64]:
         """Flips that make each class win the vote: bounds, or exact costs where the bounds on the voters are exact."""
@@ -56,7 +67,19 @@ class Ballots:
                         costs[t, c] = exact_reach(
                             self.votes[t], self.upper[t], c, lower[c], int(costs[t, c]), time_limit
                         )
-        return np.minimum(costs, self.n_labels + 1)
+        return self._in_label_space(np.minimum(costs, self.n_labels + 1), winner, bound)
+
+    def _in_label_space(self, costs: NDArray[np.int64], winner: NDArray[np.int64], bound: str) -> NDArray[np.int64]:
+        """Costs where classes may be flipped away: proven up to there, and of attacks that cannot do so."""
+        labels = self.labels
+        proven = np.where(self.steady[:, None], costs, np.minimum(costs, labels.flips_to_remove_another))
+        # Steady voters need two classes, whichever these are.
+        to_one_class = self.n_labels - np.bincount(labels.codes).max()
+        harmless = np.where(self.steady & ~labels.space_is_fixed, to_one_class, labels.flips_to_empty.min())
+        known = np.where(costs < harmless[:, None], costs, labels.unreachable)
+        if bound == "exact":
+            require_closed(proven, known, np.arange(labels.n_classes), NAME_THE_SPACE)
+        return proven if bound == "lower" else known
 
     def _require_exact_votes(self, t: int) -> None:
         """Raise if not even the costs of the voters are known exactly."""

@@ -11,6 +11,7 @@ from flipcert.ensemble._outcome import N_COLUMNS, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.voters import Voter
+from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
 
@@ -18,8 +19,8 @@ from flipcert.outcome import Outcome
 class BlackBox(Electorate):
     """Voters without flip costs."""
 
-    def __init__(self, voters: list[Voter], classes: NDArray[Any], n_labels: int) -> None:
-        super().__init__(voters, classes.size, n_labels)
+    def __init__(self, voters: list[Voter], classes: NDArray[Any], labels: Labels) -> None:
+        super().__init__(voters, labels)
         self._classes = classes
 
     @property
@@ -46,7 +47,8 @@ class BlackBox(Electorate):
         upper = np.full(shape, self.n_labels + 1)
         for costs in (lower, upper):
             np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
-        return Ballots(votes, lower, upper, self.n_labels)
+        # Nobody is told of the label space: whoever is not touched votes as before, whatever becomes of it.
+        return Ballots(votes, lower, upper, self.labels, steady=np.ones(n_rows, np.bool_))
 
     def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
         """None is known."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from flipcert.ensemble._outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.voters import Voter
+from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
 
@@ -31,10 +32,11 @@ def outcome_of(table: NDArray[np.int64]) -> Outcome:
 class Electorate(ABC):
     """Voters over class indices. Every method takes a full block of rows, of which the first ``n_rows`` are meant."""
 
-    def __init__(self, voters: list[Voter], n_classes: int, n_labels: int) -> None:
+    def __init__(self, voters: list[Voter], labels: Labels) -> None:
         self.voters = voters
-        self.n_classes = n_classes
-        self.n_labels = n_labels
+        self.labels = labels
+        self.n_classes = labels.n_classes
+        self.n_labels = labels.n_labels
         self.can_turn = np.array([voter.can_turn for voter in voters])
 
     def spreads_voters(self, question: str) -> bool:

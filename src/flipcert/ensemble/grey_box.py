@@ -13,11 +13,12 @@ from flipcert.classifiers.appraisal import Appraisal, appraise
 from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.engines import current_engine
 from flipcert.ensemble._knapsack import plan_rows
-from flipcert.ensemble._outcome import LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
+from flipcert.ensemble._outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.voters import Voter
 from flipcert.ensemble.votes import change_costs
+from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
 
@@ -25,8 +26,8 @@ from flipcert.outcome import Outcome
 class GreyBox(Electorate):
     """Voters with a ``flip_costs`` method. Those of flipcert also tell attacks that they know."""
 
-    def __init__(self, voters: list[Voter], classes: NDArray[Any], n_labels: int, pairwise: bool, n_jobs: int | None):
-        super().__init__(voters, classes.size, n_labels)
+    def __init__(self, voters: list[Voter], classes: NDArray[Any], labels: Labels, pairwise: bool, n_jobs: int | None):
+        super().__init__(voters, labels)
         self._classes = classes
         self._pairwise = pairwise
         self._n_jobs = n_jobs
@@ -58,6 +59,9 @@ class GreyBox(Electorate):
         rows, costs, _, after = self._plans(ballots)
         table[rows, UPPER] = costs
         table[rows, TARGET] = after
+        # Voters were told of the label space: with a class of it removed, anything could be.
+        smallest = int(self.labels.flips_to_remove.min())
+        table[:, LOWER], table[:, BLACKBOX] = (np.minimum(table[:, own], smallest) for own in (LOWER, BLACKBOX))
         table[:, SENSITIVE] = np.any([appraisal.sensitive for appraisal in appraisals], axis=0)
         return outcome_of(table)
 
@@ -83,7 +87,8 @@ class GreyBox(Electorate):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Rows on which an attack is known, its cost, the votes that it leads to, and who wins then."""
         winner, cost, overtaker = change_costs(ballots.votes, ballots.upper)
-        rows = np.flatnonzero(cost <= self.n_labels)
+        # An attack that could leave no label of some class is not known to work.
+        rows = np.flatnonzero(cost < self.labels.flips_to_empty.min())
         plans, after = np.empty((rows.size, len(self.voters)), np.int64), np.empty(rows.size, np.int64)
         plan_rows(ballots.votes, ballots.upper, winner, overtaker, rows, plans, after)
         return rows, cost[rows], plans, after
@@ -102,7 +107,7 @@ class GreyBox(Electorate):
         np.maximum(lower, 1, out=lower)
         for costs in (lower, upper):
             np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
-        return Ballots(votes, lower, upper, self.n_labels), appraisals
+        return Ballots(votes, lower, upper, self.labels, steady=np.zeros(rows.shape[0], np.bool_)), appraisals
 
     def _lifted(self, costs: NDArray[np.int64], i: int) -> NDArray[np.int64]:
         """Unreachable is counted in labels of the whole training set; a voter without flippable labels stays."""

@@ -54,7 +54,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features, at random, or as given (numbers from 0 to ``n_partitions - 1``). "sorted" and "hash" keep identical
         rows together.
     classes : array-like, optional
-        The whole label space, if it has classes that ``y`` may lack. It is a set: order is ignored.
+        The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
+        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
     random_state : int, default=0
         Seed of the "random" rule.
     n_jobs : int, optional
@@ -153,11 +154,11 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         voters = map_tasks(fit_one, map(part, range(self.n_partitions)), self.n_jobs, done=fitted)
         self._electorate: Electorate
         if not is_white_box(self.estimator):
-            self._electorate = BlackBox(voters, self.classes_, self._labels.n_labels)
+            self._electorate = BlackBox(voters, self.classes_, self._labels)
         elif is_label_linear(self.estimator):
-            self._electorate = WhiteBox(voters, self.classes_.size, self._labels.n_labels, pairwise)
+            self._electorate = WhiteBox(voters, self._labels, pairwise)
         else:
-            self._electorate = GreyBox(voters, self.classes_, self._labels.n_labels, pairwise, self.n_jobs)
+            self._electorate = GreyBox(voters, self.classes_, self._labels, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
         return self
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.exceptions import UnsolvedError
 from flipcert.flips import _blocks, _reach
 from flipcert.flips._ladder import new_ladder
 from flipcert.flips.labels import Labels, check_labels
@@ -138,6 +139,19 @@ def close_gaps(
         for c in np.flatnonzero(costs.lower[t] < costs.upper[t]):
             cost = exact_cost(row, int(c), int(costs.lower[t, c]), int(costs.upper[t, c]), time_limit)
             costs.lower[t, c] = costs.upper[t, c] = cost
+
+
+def require_closed(
+    lower: NDArray[np.int64], upper: NDArray[np.int64], classes: NDArray[Any], how_to_close: str
+) -> None:
+    """Raise unless the bounds on all costs meet; ``how_to_close`` says what else there is to do about it."""
+    still_open = np.argwhere(lower < upper)
+    if still_open.size:
+        t, c = still_open[0]
+        raise UnsolvedError(
+            f"the exact cost of class {classes.tolist()[c]!r} for row {t} is not known (it is between "
+            f"{lower[t, c]} and {upper[t, c]}); take the two bounds{how_to_close}."
+        )
 
 
 def radius_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> Radii:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.flips.witness import Witness
 from flipcert.validation import check_integers
 
 
@@ -68,6 +70,34 @@ class Labels:
     def unreachable(self) -> int:
         """The cost that stands for 'no labelling does it'."""
         return self.n_labels + 1
+
+    @cached_property
+    def flips_to_empty(self) -> NDArray[np.int64]:
+        """Flips that leave no label of each class, where the label space depends on that; else unreachable."""
+        if self.space_is_fixed:
+            return np.full(self.n_classes, self.unreachable)
+        sizes = np.bincount(self.codes, minlength=self.n_classes)
+        movable = np.bincount(self.codes[self.coded.movable], minlength=self.n_classes)
+        return np.where(movable == sizes, sizes, self.unreachable)
+
+    @cached_property
+    def flips_to_remove(self) -> NDArray[np.int64]:
+        """Flips after which each class is no longer part of the label space; else unreachable.
+
+        Of two classes none can go: labels of one class only are no training set.
+        """
+        return self.flips_to_empty if self.n_classes > 2 else np.full(self.n_classes, self.unreachable)
+
+    @cached_property
+    def flips_to_remove_another(self) -> NDArray[np.int64]:
+        """For each class, flips that remove whichever *other* class is smallest: no costs beyond are proven."""
+        others = np.tile(self.flips_to_remove, (self.n_classes, 1))
+        np.fill_diagonal(others, self.unreachable)
+        return others.min(axis=1, initial=self.unreachable)
+
+    def classes_after(self, witness: Witness) -> NDArray[np.bool_]:
+        """Which classes have a label once the flips of a witness are made."""
+        return np.bincount(witness.apply(self.codes), minlength=self.n_classes) > 0
 
 
 def check_labels(labels: ArrayLike, n_classes: int) -> Labels:

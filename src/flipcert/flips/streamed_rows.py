@@ -124,6 +124,10 @@ class StreamedRows:
             columns[:, own] = values
         return columns
 
+    def row(self, t: int) -> NDArray[Any]:
+        """All weights of one row."""
+        return np.concatenate(list(self._tiles.map(lambda _, weights: weights[t].copy())))
+
     @cached_property
     def _survey(self) -> Survey:
         return survey(self._tiles, self._labels, self._offset)

@@ -33,6 +33,9 @@ class Rows(Protocol):
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
 
+    def row(self, t: int) -> NDArray[Any]:
+        """All weights of one row."""
+
 
 @dataclass(frozen=True)
 class WholeRows:
@@ -57,3 +60,7 @@ class WholeRows:
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
         return self.weights[:, samples]
+
+    def row(self, t: int) -> NDArray[Any]:
+        """All weights of one row."""
+        return self.weights[t]
