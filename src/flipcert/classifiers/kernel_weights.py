@@ -65,6 +65,13 @@ class KernelClassifier(LabelLinearClassifier):
 
         return write
 
+    def _lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
+        if self._product is not None:
+            return self._product.lost(X)
+        if self._kernel is None or type(self._kernel).lost is Kernel.lost:
+            return super()._lost(X, sizes)
+        return self._kernel.lost(X, self._train, sizes())
+
     def _kernel_rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """By how much rounding could move each row of the kernel; a kernel given as numbers is what it is."""
         if self._kernel is None:

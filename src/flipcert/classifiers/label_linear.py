@@ -24,7 +24,7 @@ from flipcert.engine.blocks import (
     watched_blocks,
 )
 from flipcert.engine.buffers import Buffers
-from flipcert.engine.rounding import SAFETY
+from flipcert.engine.rounding import SAFETY, refuse_underflow
 from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.flips._reach import BEST, LOWER, UPPER
@@ -63,6 +63,10 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
         Weights that come in tiles are not there.
         """
+
+    def _lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows whose weights underflowed; ``sizes()`` tells how large each row of them is."""
+        return np.zeros(X.shape[0], np.bool_)
 
     @property
     def _product(self) -> Product | None:
@@ -264,7 +268,9 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 write = self._tile_writer(filled(block, height))
             form = Tiles(write, height, block.shape[0], labels.n_labels, np.dtype(self._dtype), self.n_jobs)
             offset = self._no_offset(block)
-            return function(block, in_label_space(StreamedRows(form, labels, offset), labels, offset))
+            streamed = StreamedRows(form, labels, offset)
+            refuse_underflow(self._lost(block, streamed.totals))
+            return function(block, in_label_space(streamed, labels, offset))
 
         return watched_blocks(block, rows, height, watcher or Watcher())
 
@@ -294,6 +300,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         def block(block: NDArray[Any], n_rows: int) -> Any:
             with buffers.borrow((block.shape[0], self._labels.n_labels), self._dtype) as weights:
                 self._weights(block, weights)
+                refuse_underflow(self._lost(block[:n_rows], lambda: np.abs(weights[:n_rows]).max(axis=1)))
                 return function(block[:n_rows], weights[:n_rows])
 
         try:

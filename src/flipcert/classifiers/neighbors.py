@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,9 @@ class WeightedNeighbors(LabelLinearClassifier):
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         # Neighbours and distances are measured the same way in every block; only a kernel brings a product in.
         return np.zeros(X.shape[0]) if self._kernel is None else self._kernel.rounding(X, self._train)
+
+    def _lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
+        return super()._lost(X, sizes) if self._kernel is None else self._kernel.lost(X, self._train, sizes())
 
     def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         """Scores as shares of all the weight around a point."""

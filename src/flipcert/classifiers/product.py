@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.mapped import give_back, joined
-from flipcert.engine.rounding import Factor, product_errors, row_norms
+from flipcert.engine.rounding import Factor, product_errors, products_vanish, row_norms
 from flipcert.engine.tiles import write_tiles
 from flipcert.kernels.base import Kernel
 
@@ -76,6 +76,10 @@ class Product:
         """How far rounding could move each row of weights of each model (see ``flipcert.engine.rounding``)."""
         left = self._left(X)
         return product_errors(left, self.factors) + row_norms(left)[:, None] * self.errors
+
+    def lost(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows whose weights underflow, all of them or all those of one model."""
+        return products_vanish(self._left(X), self.factors)
 
     def _left(self, X: NDArray[Any]) -> NDArray[Any]:
         return X if self.kernel is None else self.kernel.features(X)

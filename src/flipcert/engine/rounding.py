@@ -25,10 +25,11 @@ SAFETY = 16.0
 
 @dataclass(frozen=True)
 class Factor:
-    """What the rounding of ``X @ Z.T`` needs to know about Z."""
+    """What the rounding of ``X @ Z.T`` needs to know about Z: its size in all, by rows and by columns, its bits."""
 
     frobenius: float
     largest_norm: float
+    columns: NDArray[Any]
     quantum: int
     shape: tuple[int, int]
     unit: float
@@ -37,8 +38,10 @@ class Factor:
     def of(cls, Z: NDArray[Any]) -> Factor:
         """Measure the rows of Z."""
         norms = np.empty(Z.shape[0])
+        columns = np.zeros(Z.shape[1], Z.dtype)
         for place, rows in row_pieces(Z):
             norms[place] = row_norms(rows)
+            np.maximum(columns, np.abs(rows).max(axis=0), out=columns)
         largest = float(norms.max(initial=0.0))
         stop = _hopeless(largest, Z.dtype)
         lowest = 1000
@@ -51,6 +54,7 @@ class Factor:
         return cls(
             frobenius=frobenius,
             largest_norm=largest,
+            columns=columns,
             quantum=lowest,
             shape=(Z.shape[0], Z.shape[1]),
             unit=float(np.finfo(Z.dtype).eps) / 2,
@@ -80,9 +84,61 @@ def _hopeless(largest_norm: float, dtype: np.dtype[Any]) -> int:
 
 
 def row_norms(X: NDArray[Any]) -> NDArray[np.float64]:
-    """Euclidean norm of each row, in double precision."""
+    """Euclidean norm of each row, in double precision.
+
+    >>> row_norms(np.array([[3e-200, 4e-200]])).tolist()
+    [5e-200]
+    """
     with np.errstate(over="ignore"):
-        return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    # Squares of small numbers lose bits, or vanish.
+    small = np.flatnonzero(norms < 1e-140)
+    if small.size:
+        rows = X[small].astype(np.float64)
+        exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+        rows = np.ldexp(rows, -exponents[:, None])
+        norms[small] = np.ldexp(np.sqrt(np.einsum("ij,ij->i", rows, rows)), exponents)
+    return norms
+
+
+def products_vanish(X: NDArray[Any], factors: list[Factor]) -> NDArray[np.bool_]:
+    """Rows of X whose products with all entries of some factor Z are so small that their bits are lost.
+
+    A product with zero is zero, and nothing is lost.
+    """
+    size = np.abs(X)
+    largest = np.array([factor.columns.max(initial=0.0) for factor in factors])
+    lost = _too_small(size.max(axis=1, initial=0.0)[:, None], largest, X.dtype).any(axis=1)
+    # Large numbers may meet only zeros: entries count with those of their own column.
+    columns = np.max([factor.columns for factor in factors], axis=0)
+    unit = int(np.frexp(columns.max(initial=0.0))[1])
+    meeting = (size * np.ldexp(columns.astype(np.float64), -unit)).max(axis=1, initial=0.0)
+    met = np.any((size > 0) & (columns > 0), axis=1) if np.any(meeting == 0) else meeting > 0
+    return lost | (met & ((meeting == 0) | _too_small(meeting, np.ldexp(1.0, unit), X.dtype)))
+
+
+def norms_vanish(X: NDArray[Any], train: Factor) -> NDArray[np.bool_]:
+    """Rows of X whose squared norm, or that of all training inputs, is so small that its bits are lost."""
+    size = np.abs(X).max(axis=1, initial=0.0)
+    largest = train.columns.max(initial=0.0)
+    both = (size > 0) & (largest > 0)
+    return both & (_too_small(size, size, X.dtype) | _too_small(largest[None], largest, X.dtype))
+
+
+def _too_small(one: NDArray[Any], other: Any, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
+    """Where a product of positive numbers has fewer bits than others of its type; by exponents, which do not vanish."""
+    limit = np.frexp(np.finfo(dtype).tiny)[1] + np.finfo(dtype).nmant
+    together = np.frexp(one.astype(np.float64))[1] + np.frexp(np.asarray(other, np.float64))[1]
+    return np.asarray((one > 0) & (np.asarray(other) > 0) & (together < limit))
+
+
+def refuse_underflow(lost: NDArray[np.bool_]) -> None:
+    """Raise ValueError if the weights of some row were lost: a model of zeros would look safe from everybody."""
+    if lost.any():
+        raise ValueError(
+            f"the weights of {np.count_nonzero(lost)} of {lost.size} rows underflowed: products or distances of the "
+            "inputs are beyond the range of their type; rescale the features."
+        )
 
 
 def quantum(X: NDArray[Any], stop: int = -2000) -> int:

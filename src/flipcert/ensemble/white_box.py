@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from flipcert.classifiers.product import Product
 from flipcert.engine.buffers import Buffers
-from flipcert.engine.rounding import SAFETY
+from flipcert.engine.rounding import SAFETY, refuse_underflow
 from flipcert.ensemble._knapsack import LEAVES
 from flipcert.ensemble._outcome import BLACKBOX, LOWER, N_COLUMNS, RUNNER_UP, TARGET, UPPER, WINNER
 from flipcert.ensemble._settle import (
@@ -160,6 +160,7 @@ class WhiteBox(Electorate):
     def _weigh(self, X: NDArray[Any], n_rows: int, weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Weights of all voters in the given array, and how far rounding could move the sums of each row and voter."""
         if self._product is not None:
+            refuse_underflow(self._product.lost(X[:n_rows]))
             self._product.weights(X, weights)
             return weights[:n_rows], SAFETY * self._product.rounding(X[:n_rows])
         tolerance = np.empty((n_rows, len(self.voters)))
@@ -167,6 +168,7 @@ class WhiteBox(Electorate):
             inputs = voter.model_inputs(X[:, voter.members] if self._pairwise else X)
             own = np.empty((X.shape[0], voter.members.size), voter.model._dtype)
             voter.model._weights(inputs, own)
+            refuse_underflow(voter.model._lost(inputs[:n_rows], lambda own=own: np.abs(own[:n_rows]).max(axis=1)))
             weights[:, self._columns(i)] = own
             tolerance[:, i] = SAFETY * voter.model._rounding(inputs[:n_rows], own[:n_rows])
         return weights[:n_rows], tolerance

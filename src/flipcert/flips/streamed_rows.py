@@ -112,6 +112,10 @@ class StreamedRows:
 
         return self._changes(found)
 
+    def totals(self) -> NDArray[np.float64]:
+        """Sum of the magnitudes of all weights of each row."""
+        return self._survey.total
+
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
         columns = np.empty((self._tiles.n_rows, samples.size), self._tiles.dtype)

@@ -59,6 +59,10 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
         """Estimate by how much rounding could move each row of ``kernel(X, Z)`` (see ``flipcert.engine.rounding``)."""
         return train.product_error(X)
 
+    def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows of ``kernel(X, Z)`` that underflowed; ``sizes`` tells how large each row is."""
+        return np.zeros(X.shape[0], np.bool_)
+
 
 class CallableKernel(Kernel):
     """A user's function ``k(X, Z)``."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.rounding import Factor, products_vanish
 from flipcert.kernels.base import Kernel
 from flipcert.validation import check_inputs
 
@@ -35,6 +36,10 @@ class Linear(Kernel):
         """Squared norm of each row."""
         inputs = check_inputs(X)
         return np.einsum("ij,ij->i", inputs, inputs)
+
+    def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows whose products all underflow."""
+        return products_vanish(X, [train])
 
     def n_features(self, n_inputs: int) -> int:
         """As many features as inputs."""

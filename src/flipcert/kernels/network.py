@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.blocks import block_rows, in_job, map_threads
-from flipcert.engine.rounding import Factor
+from flipcert.engine.rounding import Factor, norms_vanish
 from flipcert.kernels._dual import ERF, GELU, RELU
 from flipcert.kernels.base import Kernel
 from flipcert.validation import check_choice, check_inputs, check_number
@@ -60,6 +60,12 @@ class NetworkKernel(Kernel):
         slope, _ = self._line(X.shape[1])
         loss = 1.0 if self.activation == "linear" else _ANGLE_LOSS
         return slope * loss * train.product_error(X)
+
+    def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows whose squared norms underflow, or those of all training inputs; a bias is never lost."""
+        if self._line(X.shape[1])[1] > 0:
+            return np.zeros(X.shape[0], np.bool_)
+        return norms_vanish(X, train)
 
     def product_scale(self, n_inputs: int) -> float | None:
         """A linear network without biases scales the inner product."""

@@ -55,5 +55,10 @@ class RBF(Kernel):
         distance_error = train.unit * np.sqrt(train.shape[1]) * (row_norms(X) + train.largest_norm) ** 2
         return np.where(exact, 0.0, self._scale(X) * distance_error * np.sqrt(train.shape[0]))
 
+    def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Rows so far from all training inputs that their exponentials vanish."""
+        limits = np.finfo(X.dtype)
+        return np.asarray(sizes < limits.tiny / limits.eps)
+
     def _scale(self, X: NDArray[Any]) -> float:
         return 1.0 / X.shape[1] if self.gamma is None else check_number(self.gamma, "gamma")

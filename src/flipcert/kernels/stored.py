@@ -106,6 +106,10 @@ class StoredKernel(Kernel):
         share = train.frobenius / whole if 0 < whole < np.inf else 1.0
         return share * self._test_rounding[numbers - n_train]
 
+    def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
+        """What was lost of the kernel that was computed."""
+        return self.kernel.lost(self._inputs(X), train, sizes)
+
     def factor(self, Z: NDArray[Any]) -> Factor:
         """Training inputs behind the numbers."""
         return Factor.of(self._inputs(Z))
