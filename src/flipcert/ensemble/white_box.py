@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from flipcert.classifiers.product import Product
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY, refuse_underflow
 from flipcert.ensemble._knapsack import LEAVES
-from flipcert.ensemble._outcome import BLACKBOX, LOWER, N_COLUMNS, RUNNER_UP, TARGET, UPPER, WINNER
+from flipcert.ensemble._outcome import LOWER, N_COLUMNS, UPPER
 from flipcert.ensemble._settle import (
     TOGETHER,
     Roll,
@@ -27,6 +28,7 @@ from flipcert.ensemble._settle import (
 )
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
+from flipcert.ensemble.open_vote import OpenVote
 from flipcert.ensemble.published import PublishedRadii, radii_of
 from flipcert.ensemble.voters import Voter
 from flipcert.exceptions import CertificateError, UnsolvedError
@@ -62,6 +64,7 @@ class WhiteBox(Electorate):
             n_classes=self.n_classes,
             limit=self.n_labels + 1,
         )
+        self._open = OpenVote(labels, [voter.members for voter in voters], self._bounds)
         self._no_offset = np.zeros(self.n_classes)
         self._product = self._join_products()
         self._buffers = Buffers()
@@ -110,9 +113,11 @@ class WhiteBox(Electorate):
             for t in np.flatnonzero(undecided | (exact & (table[:, LOWER] < table[:, UPPER]))):
                 self._settle_slowly(weights[t], tolerance[t], table[t], ladder, exact, time_limit)
             for t in np.flatnonzero(table[:, [LOWER, UPPER]].max(axis=1) >= self.labels.flips_to_empty.min()):
-                if not self._is_lawful(weights[t], table[t]):
+                if self._open.changes(weights[t], table[t]):
                     slate = self._settle_slowly(weights[t], tolerance[t], table[t], ladder, exact, time_limit)
-                    self._lawful_attack(weights[t], slate, table[t], time_limit)
+                    self._open.settle(
+                        weights[t], slate, table[t], partial(self._carry_out, slate, weights[t], time_limit)
+                    )
         return outcome_of(table)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
@@ -138,7 +143,7 @@ class WhiteBox(Electorate):
                     close_gaps(costs, own, labels, offset, time_limit)
                 votes[:, i] = costs.prediction
                 lower[:, i], upper[:, i] = self._lifted(costs.lower, i), self._lifted(costs.upper, i)
-            steady = np.array([self._is_steady(row) for row in weights])
+            steady = np.array([self._open.is_steady(row) for row in weights])
         return Ballots(votes, lower, upper, self.labels, steady)
 
     def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
@@ -150,11 +155,13 @@ class WhiteBox(Electorate):
             outcome = np.empty(N_COLUMNS, np.int64)
             for row, own_tolerance in zip(weights, tolerance, strict=True):
                 slate = self._settle_slowly(row, own_tolerance, outcome, ladder, exact, time_limit)
-                if self._is_lawful(row, outcome):
-                    known = outcome[UPPER] <= self.n_labels
-                    witnesses.append(self._carry_out(slate, row, time_limit) if known else None)
-                else:
-                    witnesses.append(self._lawful_attack(row, slate, outcome, time_limit))
+                carry_out = partial(self._carry_out, slate, row, time_limit)
+                witness = None
+                if self._open.changes(row, outcome):
+                    witness = self._open.settle(row, slate, outcome, carry_out)
+                if witness is None and outcome[UPPER] <= self.n_labels:
+                    witness = carry_out()
+                witnesses.append(witness)
         return witnesses
 
     def _weigh(self, X: NDArray[Any], n_rows: int, weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -243,51 +250,6 @@ class WhiteBox(Electorate):
             assert witness is not None
             flips.append(Witness(self.voters[i].members[witness.indices], witness.labels))
         return Witness.union(flips)
-
-    def _is_steady(self, row: NDArray[Any]) -> bool:
-        """Whether no voter can vote for a class that it has no label of, so that the label space does not matter."""
-        return bool(row.min() >= 0 and np.maximum.reduceat(row, self._bounds[:-1]).min() > 0)
-
-    def _is_lawful(self, row: NDArray[Any], outcome: NDArray[np.int64]) -> bool:
-        """Whether an outcome in a fixed label space stands as it is if that is read from the labels."""
-        fewest = int(self.labels.flips_to_empty.min())
-        if max(outcome[LOWER], outcome[UPPER]) < fewest or fewest == self.labels.unreachable:
-            return True
-        return self._is_steady(row) and outcome[UPPER] < self.n_labels - np.bincount(self.labels.codes).max()
-
-    def _lawful_attack(
-        self, row: NDArray[Any], slate: Slate, outcome: NDArray[np.int64], time_limit: float
-    ) -> Witness | None:
-        """The smallest known attack after which the labels can be fitted; sets the outcome accordingly.
-
-        Nothing is proven beyond the removal of the smallest class, with which untouched votes may change.
-        """
-        if not self._is_steady(row):
-            smallest = int(self.labels.flips_to_remove.min())
-            outcome[LOWER], outcome[BLACKBOX] = min(outcome[LOWER], smallest), min(outcome[BLACKBOX], smallest)
-        attacks = [self._carry_out(slate, row, time_limit)] if outcome[UPPER] <= self.n_labels else []
-        if self.labels.flips_to_remove[outcome[WINNER]] < self.labels.unreachable:
-            own = np.flatnonzero(self.labels.codes == outcome[WINNER])
-            attacks.append(Witness(own, np.full(own.size, outcome[RUNNER_UP])))
-        for witness in sorted(attacks, key=len):
-            winner = self._winner_after(witness, row)
-            if winner is not None and winner != outcome[WINNER]:
-                outcome[UPPER], outcome[TARGET] = len(witness), winner
-                return witness
-        outcome[UPPER] = self.n_labels + 1
-        return None
-
-    def _winner_after(self, witness: Witness, row: NDArray[Any]) -> int | None:
-        """Class that wins the vote once the flips are made; None if the labels are of one class only then."""
-        left = np.flatnonzero(self.labels.classes_after(witness)).tolist()
-        if len(left) < 2:
-            return None
-        codes = witness.apply(self.labels.codes)
-        votes = []
-        for i, voter in enumerate(self.voters):
-            scores = self._integers(row, i).scores_under(codes[voter.members])
-            votes.append(max(left, key=lambda c: (scores[c], -c)))
-        return max(left, key=lambda c: (votes.count(c), -c))
 
     def _lifted(self, costs: NDArray[np.int64], i: int) -> NDArray[np.int64]:
         """Unreachable is counted in labels of the whole training set, not of the partition."""
