@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
 from flipcert.classifiers.svm import KernelSVM
-from flipcert.classifiers.svm_machine import Machine, solved_gap
+from flipcert.classifiers.svm_machine import Machine, rounding_of_sums
 from flipcert.classifiers.svm_point import Point
 from flipcert.classifiers.targets import encode_labels
 from flipcert.classifiers.weighed import appraise_weights
 from flipcert.engine.blocks import map_tasks, one_blas_thread
+from flipcert.engine.rounding import SAFETY
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.validation import check_mask, check_n_jobs, check_number
@@ -151,7 +152,10 @@ class MilpSVM(AppraisedClassifier):
         spread = float(np.abs(kernel).max())
         if not np.allclose(kernel, kernel.T, rtol=1e-5, atol=1e-8 * spread):
             raise ValueError("the kernel of the training set must be symmetric.")
-        kernel = (kernel + kernel.T) * (C / 2)
+        with np.errstate(over="ignore"):
+            kernel = (kernel + kernel.T) * (C / 2)
+            if not np.isfinite(np.abs(kernel).sum()):
+                raise ValueError(f"C={C:g} times the kernel overflowed; rescale the features or take a smaller C.")
         values, vectors = np.linalg.eigh(kernel)
         if values[0] < -1e-8 * values[-1]:
             raise ValueError(
@@ -160,11 +164,15 @@ class MilpSVM(AppraisedClassifier):
             )
         kept = values > 1e-10 * values[-1]
         self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+        # No direction in which the objective is not convex, but for rounding.
+        if values[0] < -np.sqrt(values.size) * np.finfo(np.float64).eps * values[-1]:
+            kernel[np.diag_indices_from(kernel)] -= values[0]
         machines = {}
         for c in range(self.classes_.size):
             if c > 0 or self.classes_.size > 2:
-                machine = Machine.fit(kernel, np.where(self._labels.codes == c, 1.0, -1.0))
-                if machine.gap > solved_gap(self._labels.n_labels):
+                with one_blas_thread:  # as when a search fits it again
+                    machine = Machine.fit(kernel, np.where(self._labels.codes == c, 1.0, -1.0))
+                if not machine.is_solved:
                     raise ValueError(
                         f"the SVM with C={C:g} was not solved (duality gap {machine.gap:.3g}); rescale the features or "
                         "take a smaller C."
@@ -220,6 +228,8 @@ class MilpSVM(AppraisedClassifier):
         kernel = self._kernel_rows(rows)
         with one_blas_thread:
             sizes, doubts = self._project(kernel)
+            # Another batch of rows may be rounded otherwise.
+            doubts += SAFETY * self._unit * self._small._rounding(rows, None)
 
         facts = list(zip(kernel, sizes.tolist(), doubts.tolist(), strict=True))
         judgements: list[_Judgement] = map_tasks(partial(self._judge_point, exact, cheapest), facts, self.n_jobs)
@@ -284,12 +294,16 @@ class MilpSVM(AppraisedClassifier):
 
     def _kernel_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """C times the kernel of each row with all training points."""
-        scale = self.C * (1.0 if self._small._scale is None else self._small._scale)
-        parts = self._small._map_weights(rows, lambda _, weights: weights * scale)
+        parts = self._small._map_weights(rows, lambda _, weights: weights * self._unit)
         kernel = np.concatenate(parts)
         if not np.isfinite(kernel).all():
             raise ValueError("the kernel of the test points overflowed; rescale the features.")
         return kernel
+
+    @property
+    def _unit(self) -> float:
+        """What weights of the small machine are multiplied by: C, and the scale of the kernel if it is left out."""
+        return self.C * (1.0 if self._small._scale is None else self._small._scale)
 
     def _project(self, kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Squared length of each test point in the span of the training points, and what it leaves unexplained.
@@ -299,8 +313,10 @@ class MilpSVM(AppraisedClassifier):
         train = next(iter(self._machines.values())).kernel
         combination = kernel @ self._inverse
         image = combination @ train
-        sizes = np.einsum("ij,ij->i", combination, image) * (1 + 1e-9)
-        return np.maximum(sizes, 0.0), np.abs(kernel - image).sum(axis=1)
+        weight = np.abs(combination).sum(axis=1)
+        rounding = rounding_of_sums(train) * weight
+        sizes = np.einsum("ij,ij->i", combination, image) + rounding * weight
+        return np.maximum(sizes, 0.0), np.abs(kernel - image).sum(axis=1) + rounding
 
     def _check_test(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)

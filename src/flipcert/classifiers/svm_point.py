@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.svm_machine import Machine, solved_gap
+from flipcert.classifiers.svm_machine import Machine
 from flipcert.classifiers.svm_program import TOLERANCE, Program
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
@@ -23,6 +23,11 @@ class State:
 
     codes: NDArray[np.int64]
     machines: dict[int, Machine]
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether ``fit`` would accept these machines."""
+        return all(machine.is_solved for machine in self.machines.values())
 
 
 class OutOfTime(Exception):
@@ -61,12 +66,25 @@ class Point:
         self.upper = np.full(self.labels.n_classes, self.labels.unreachable)
         self.upper[self.prediction] = 0
         self.attacks = {}
-        # How far a machine that counts as solved may be off, and the tolerances of a solver on top of that.
-        # Coefficients change by two at most, so what the span does not explain counts twice for each of two classes.
-        self.error = 2.0 * float(np.sqrt(2.0 * solved_gap(self.labels.n_labels) * self.size)) + 4.0 * self.doubt
-        self.slack = self.error + 2.0 * TOLERANCE * float(np.abs(self.row).sum())
-        others = np.delete(scores, self.prediction)
-        self.sensitive = bool(scores[self.prediction] - others.max() <= self.slack)
+        # The tolerances of a solver come on top of what machines may be off.
+        self.slack = self.error(self.clean) + 2.0 * TOLERANCE * float(np.abs(self.row).sum())
+        self.sensitive = not self.leads(self.clean, self.prediction)
+
+    def error(self, state: State) -> float:
+        """How far a difference of scores that bounds or repeats those of a state may be off.
+
+        By strong convexity, and for each of two machines: what the state leaves unsolved, and what ``fit`` may leave.
+        So a state that was not solved proves little by itself. Coefficients change by two at most, so what the span of
+        the training points does not explain counts twice for each machine.
+        """
+        machines = state.machines.values()
+        left = max(np.sqrt(machine.gap) + np.sqrt(machine.goal) for machine in machines)
+        return 2.0 * float(left * np.sqrt(self.size)) + 4.0 * self.doubt
+
+    def leads(self, state: State, target: int) -> bool:
+        """Whether the target wins for certain."""
+        scores = self.scores(state)
+        return bool(scores[target] - np.delete(scores, target).max() > self.error(state))
 
     def scores(self, state: State) -> NDArray[np.float64]:
         """Decision values of all classes."""
@@ -91,16 +109,18 @@ class Point:
         """Classes whose machines decide between the target and its rivals."""
         return [1] if self.labels.n_classes == 2 else sorted({target, *rivals})
 
-    def try_attack(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Fit all machines to a labelling; if another class clearly wins, note the attack. Returns the scores."""
-        flips = [(int(i), int(codes[i])) for i in np.flatnonzero(codes != self.labels.codes)]
-        scores = self.scores(self.relabelled(self.clean, flips))
-        winner = int(scores.argmax())
-        clearly = scores[winner] - np.delete(scores, winner).max() > self.error
-        if winner != self.prediction and clearly and len(flips) < self.upper[winner]:
-            self.upper[winner] = len(flips)
-            self.attacks[winner] = codes.copy()
-        return scores
+    def try_attack(self, codes: NDArray[np.int64]) -> State:
+        """Fit all machines to a labelling as ``fit`` does; if another class wins for certain, note the attack."""
+        machines = {
+            c: Machine.fit(machine.kernel, np.where(codes == c, 1.0, -1.0)) for c, machine in self.machines.items()
+        }
+        state = State(codes.copy(), machines)
+        flips = int((codes != self.labels.codes).sum())
+        winner = int(self.scores(state).argmax())
+        if state.is_solved and self.leads(state, winner) and flips < self.upper[winner]:
+            self.upper[winner] = flips
+            self.attacks[winner] = state.codes
+        return state
 
     def gains(self, state: State, target: int, rivals: list[int]) -> NDArray[np.float64]:
         """By how much flipping each sample brings the target nearer to each rival at most (strong convexity)."""
@@ -128,7 +148,7 @@ class Point:
     def behind(self, state: State, target: int, rivals: list[int]) -> NDArray[np.float64]:
         """By how much the target is behind each rival, for certain."""
         scores = self.scores(state)
-        return scores[rivals] - scores[target] - self.slack
+        return scores[rivals] - scores[target] - self.error(state)
 
     def fewest(self, target: int, rivals: list[int]) -> int:
         """Lower bound on the flips that bring the target level with its dearest rival: largest gains first."""
@@ -148,8 +168,7 @@ class Point:
             if flip is None:
                 return
             state = self.relabelled(state, [flip])
-            scores = self.scores(state)
-            if scores[target] - np.delete(scores, target).max() > self.error:
+            if self.leads(state, target):
                 self.try_attack(state.codes)
                 return
 
@@ -219,10 +238,10 @@ class Point:
                 lower = max(lower, min(solution.bound, limit))
                 if solution.classes is None:
                     break
-                scores = self.try_attack(solution.classes)
+                state = self.try_attack(solution.classes)
                 if not solution.solved:
                     break
-                if scores[target] - scores[rivals].max() > -self.error:
+                if (self.behind(state, target, rivals) <= 0.0).all():
                     return lower, True
                 program.exclude(solution.classes)
             if not solution.solved or solution.classes is not None:

@@ -154,8 +154,9 @@ class Program:
             machine.kernel, machine.signs, machine.duals, machine.active, machine.scores, movable, self.budget, least,
             most,
         )  # fmt: skip
-        # Decision values within a little more than that: rounding, and the duality gap.
+        # Decision values within a little more than that: tolerances, the duality gap, and rounding, which is less.
         room = TOLERANCE * (1.0 + np.abs(machine.kernel).sum(axis=1))
+        room += np.sqrt(np.diag(machine.kernel) * machine.gap) + machine.gap
         least, most = least - room, most + room
         for i in range(n):
             positive = machine.signs[i] > 0
