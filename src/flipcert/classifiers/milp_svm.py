@@ -72,9 +72,10 @@ class MilpSVM(AppraisedClassifier):
 
     Notes
     -----
-    The machine is solved to a duality gap of about 1e-13 a sample; decision values closer than what that and the
-    tolerances of the solver can tell apart count as an attack for the radius, and as none for the upper radius. Such
-    points are flagged ``rounding_sensitive`` if it concerns the prediction itself.
+    Machines are solved up to rounding, which the duality gap bounds (about 1e-13 a sample, more for a very large C; a
+    fit that does not get there is refused). Decision values closer than that can tell apart count as an attack for the
+    radius, and as none for the upper radius. Such points are flagged ``rounding_sensitive`` if it concerns the
+    prediction itself.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class Machine:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the duals are as good as they have to be; those of other machines prove little, and fool easily."""
+        """Whether the gap is as small as it has to be; the duals of other machines prove nothing."""
         return self.gap <= self.goal
 
     @property
