@@ -1,21 +1,27 @@
-"""Pipelines of label-free transformers, and those that are refused."""
+"""Pipelines whose transformers never see a label, and those that are refused."""
 
 from __future__ import annotations
 
+import functools
+
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectFromModel, SelectKBest, VarianceThreshold
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler, TargetEncoder
 
 import flipcert
+from flipcert.known_transformers import is_label_free
 
 
 class Centre(TransformerMixin, BaseEstimator):
@@ -29,35 +35,105 @@ class Centre(TransformerMixin, BaseEstimator):
         return X - self.mean_
 
 
-class CentreOnFirstClass(Centre):
-    """A user's transformer that looks at the labels."""
-
-    def fit(self, X, y=None):
-        self.mean_ = X[y == 0].mean(axis=0)
-        return self
+def shifted(X, y):
+    """Features that tell the labels."""
+    return X + np.asarray(y)[:, None]
 
 
-class CentreUnderAnotherName(Centre):
-    def fit(self, X, truth):
-        self.mean_ = X[np.asarray(truth) == 0].mean(axis=0)
-        return self
+# Transformers that use labels, and hide it as well as they can.
 
 
-class CentreByKeywords(Centre):
+class Keywords(Centre):
     def fit(self, X, *args, **kwargs):
         return super().fit(X[args[0] == 0])
 
 
-class ScaleByLabels(StandardScaler):
-    """Overrides what scikit-learn's own fit calls."""
+class Locals(Centre):
+    def fit(self, X, y=None):
+        return super().fit(
+            shifted(X, next(iter(v for k, v in locals().items() if k not in ("self", "X", "__class__"))))
+        )
+
+
+def quietly(method):
+    @functools.wraps(Centre.fit)
+    def fit(self, X, *rest):
+        return method(self, X, *rest)
+
+    return fit
+
+
+class Wrapped(Centre):
+    fit = quietly(lambda self, X, y: Centre.fit(self, shifted(X, y)))
+
+
+class Scaler(StandardScaler):
+    """Overrides what scikit-learn's own fit calls, under a borrowed name."""
 
     def partial_fit(self, X, y=None, sample_weight=None):
-        return super().partial_fit(X * (1 + y[:, None]))
+        return super().partial_fit(shifted(X, y))
 
 
-class CentreWithOptions(Centre):
-    def fit(self, X, y=None, **options):
-        return super().fit(X)
+Scaler.__name__ = Scaler.__qualname__ = "StandardScaler"
+Scaler.__module__ = StandardScaler.__module__
+
+
+class Columns(ColumnTransformer):
+    def fit_transform(self, X, y=None, **params):
+        return super().fit_transform(shifted(X, y), y)
+
+
+class Union(FeatureUnion):
+    def fit_transform(self, X, y=None, **params):
+        return super().fit_transform(shifted(X, y), y)
+
+
+class Text(TransformerMixin, BaseEstimator, str):
+    """Looks like the word that skips a step."""
+
+    def __eq__(self, other):
+        return False
+
+    def __ne__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+    def fit(self, X, y):
+        self.shift_ = np.mean(y)
+        return self
+
+    def transform(self, X):
+        return X + self.shift_
+
+
+class Free(flipcert.LabelFree):
+    def fit(self, X, y=None):
+        return super().fit(shifted(X, y))
+
+    fit_transform = TransformerMixin.fit_transform
+
+
+class Piped(Pipeline):
+    def fit(self, X, y=None, **params):
+        return super().fit(shifted(X, y), y, **params)
+
+    def fit_transform(self, X, y=None, **params):
+        return super().fit_transform(shifted(X, y), y, **params)
+
+
+def with_own(transformer, method):
+    """A method of the instance, which sees y."""
+    original = getattr(transformer, method)
+    setattr(transformer, method, lambda X, y=None, **rest: original(shifted(X, y), **rest))
+    return transformer
+
+
+class Reader:
+    """A cache that reads along."""
+
+    def cache(self, function, **options):
+        return lambda transformer, X, y, *rest, **more: function(transformer, shifted(X, y), y, *rest, **more)
 
 
 LABEL_FREE = [
@@ -65,44 +141,165 @@ LABEL_FREE = [
     PCA(2),
     VarianceThreshold(),
     FunctionTransformer(np.tanh),
-    Centre(),
-    CentreWithOptions(),
+    flipcert.LabelFree(Centre()),
+    flipcert.LabelFree(PCA(1)),
+    KMeans(2, random_state=0),
     "passthrough",
+    None,
     make_pipeline(MinMaxScaler(), PCA(1)),
-    FeatureUnion([("scaled", StandardScaler()), ("pca", PCA(1))]),
+    Pipeline([("scaled", StandardScaler()), ("end", "passthrough")]),
+    FeatureUnion([("scaled", StandardScaler()), ("pca", PCA(1)), ("as it is", "passthrough"), ("gone", "drop")]),
+    FeatureUnion([("a", PCA(1)), ("b", flipcert.LabelFree(Centre()))], transformer_weights={"a": 2.0}),
     ColumnTransformer([("first", StandardScaler(), [0])], remainder="passthrough"),
+    ColumnTransformer([("first", "drop", [0])], remainder=make_pipeline(StandardScaler(), PCA(1))),
 ]
-SUPERVISED = [
-    SelectKBest(k=1),
-    SelectFromModel(LogisticRegression()),
-    LinearDiscriminantAnalysis(),
-    NeighborhoodComponentsAnalysis(),
-    TargetEncoder(),
-    CentreOnFirstClass(),
-    CentreUnderAnotherName(),
-    CentreByKeywords(),
-    ScaleByLabels(),
-    make_pipeline(StandardScaler(), SelectKBest(k=1)),
-    FeatureUnion([("scaled", StandardScaler()), ("best", SelectKBest(k=1))]),
-    ColumnTransformer([("best", SelectKBest(k=1), [0, 1])]),
-]
+SUPERVISED = {
+    "selectkbest": SelectKBest(k=1),
+    "selectfrommodel": SelectFromModel(LogisticRegression()),
+    "lineardiscriminantanalysis": LinearDiscriminantAnalysis(),
+    "neighborhoodcomponentsanalysis": NeighborhoodComponentsAnalysis(),
+    "targetencoder": TargetEncoder(),
+    "keywords": Keywords(),
+    "locals": Locals(),
+    "wrapped": Wrapped(),
+    "standardscaler": Scaler(),
+    "columns": Columns([("first", StandardScaler(), [0])]),
+    "union": Union([("scaled", StandardScaler())]),
+    "piped": Piped([("scaled", StandardScaler())]),
+    "pipeline__text": Pipeline([("text", Text("passthrough"))]),
+    "free": Free(StandardScaler()),
+    "pipeline__selectkbest": make_pipeline(StandardScaler(), SelectKBest(k=1)),
+    "featureunion__best": FeatureUnion([("scaled", StandardScaler()), ("best", SelectKBest(k=1))]),
+    "columntransformer__best": ColumnTransformer([("best", SelectKBest(k=1), [0, 1])]),
+    "columntransformer__remainder": ColumnTransformer([("first", "drop", [0])], remainder=SelectKBest(k=1)),
+    "pipeline__union": make_pipeline(Union([("scaled", StandardScaler())])),
+    "featureunion__free": FeatureUnion([("free", Free(StandardScaler()))]),
+}
 
 
 @pytest.mark.parametrize("transformer", LABEL_FREE, ids=str)
 def test_label_free_transformers(transformer, blobs):
     X, y, X_test, _ = blobs
-    pipeline = make_pipeline(transformer, flipcert.KernelRidge()).fit(X, y)
+    pipeline = make_pipeline(transformer, flipcert.KernelRidge(classes=[0, 1, 2])).fit(X, y)
     certificates = flipcert.certify(pipeline, X_test)
     direct = pipeline[-1].certify(pipeline[:-1].transform(X_test))
     assert np.array_equal(certificates.radius, direct.radius)
     assert np.array_equal(certificates.prediction, pipeline.predict(X_test))
+    for t, witness in enumerate(flipcert.worst_flips(pipeline, X_test)):
+        assert len(witness) == certificates.radius[t] + 1
+        after = pipeline.fit(X, witness.apply(y)).predict(X_test[t : t + 1])
+        assert after == certificates.target[t] != certificates.prediction[t]
 
 
-@pytest.mark.parametrize("transformer", SUPERVISED, ids=str)
-def test_transformers_that_use_labels_are_refused(transformer, blobs):
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_transformers_that_may_use_labels_are_refused(name, blobs):
     X, y, X_test, _ = blobs
-    pipeline = make_pipeline(transformer, flipcert.KernelSVM()).fit(X, y)
-    with pytest.raises(ValueError, match="uses y, so flipped labels would change the features"):
+    pipeline = make_pipeline(SUPERVISED[name], flipcert.KernelSVM()).fit(X, y)
+    inner = name.split("__")[-1]
+    for question in (flipcert.certify, flipcert.worst_flips):
+        with pytest.raises(
+            ValueError, match=rf"the step '{name}' \((\w+)\) may use y.*: flipcert.LabelFree\(\1\("
+        ) as e:
+            question(pipeline, X_test)
+        assert inner == "best" or inner in str(e.value).lower()
+
+
+HIDDEN = ["keywords", "locals", "wrapped", "standardscaler", "columns", "union", "piped", "pipeline__text", "free"]
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_those_that_hide_it_do_use_labels(name, blobs):
+    """Nobody would refuse in vain: other labels lead to other features."""
+    X, y, X_test, _ = blobs
+    pipeline = make_pipeline(SUPERVISED[name], flipcert.KernelSVM())
+    before, after = (pipeline.fit(X, labels)[:-1].transform(X_test) for labels in (y, np.arange(30) % 2))
+    assert not np.allclose(before, after)
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform", "partial_fit", "_reset"])
+def test_methods_of_an_instance_are_refused(method, blobs):
+    _, _, X_test, _ = blobs
+    pipeline = make_pipeline(with_own(StandardScaler(), method), flipcert.KernelSVM())
+    with pytest.raises(ValueError, match=rf"'standardscaler' \(StandardScaler\) has a method {method} of its own"):
+        flipcert.certify(pipeline, X_test)
+    assert not is_label_free(pipeline)
+
+
+def test_methods_of_an_instance_of_other_kinds(blobs):
+    X, y, X_test, _ = blobs
+    frozen = FrozenEstimator(StandardScaler().fit(X))
+    frozen.fit_transform = lambda X, y=None: shifted(X, y)
+    free = with_own(flipcert.LabelFree(StandardScaler()), "fit_transform")
+    union = with_own(FeatureUnion([("s", StandardScaler())]), "fit_transform")
+    columns = with_own(ColumnTransformer([("s", StandardScaler(), [0])]), "fit_transform")
+    for transformer in (frozen, free, union, columns):
+        pipeline = make_pipeline(transformer, flipcert.KernelSVM()).fit(X, y)
+        with pytest.raises(ValueError, match="has a method fit_transform of its own, which may use y"):
+            flipcert.certify(pipeline, X_test)
+    pipeline = with_own(make_pipeline(StandardScaler(), flipcert.KernelSVM()).fit(X, y), "_fit")
+    with pytest.raises(ValueError, match="the pipeline has a method _fit of its own"):
+        flipcert.certify(pipeline, X_test)
+
+
+def test_pipelines_of_another_kind_are_refused(blobs):
+    X, y, X_test, _ = blobs
+    pipeline = Piped([("scaled", StandardScaler()), ("svm", flipcert.KernelSVM())]).fit(X, y)
+    with pytest.raises(ValueError, match=r"Piped is a pipeline of its own kind.*use sklearn\.pipeline\.Pipeline"):
+        flipcert.certify(pipeline, X_test)
+    with pytest.raises(ValueError, match="Piped is a pipeline of its own kind"):
+        flipcert.certify(make_pipeline(StandardScaler(), pipeline), X_test)
+
+
+def test_caches_that_read_along_are_refused(blobs, tmp_path):
+    X, y, X_test, _ = blobs
+    pipeline = make_pipeline(StandardScaler(), flipcert.KernelSVM())
+    plain = flipcert.certify(pipeline.fit(X, y), X_test)
+    for memory in (str(tmp_path), joblib.Memory(tmp_path, verbose=0)):
+        cached = make_pipeline(StandardScaler(), flipcert.KernelSVM(), memory=memory).fit(X, y)
+        assert np.array_equal(flipcert.certify(cached, X_test).radius, plain.radius)
+    pipeline.set_params(memory=Reader()).fit(X, y)
+    with pytest.raises(ValueError, match=r"the pipeline has memory=<.*>, which is given y"):
+        flipcert.certify(pipeline, X_test)
+
+
+def test_callbacks_that_are_given_labels_are_refused(blobs):
+    callback = pytest.importorskip("sklearn.callback", reason="callbacks come with scikit-learn 1.9")
+    X, y, X_test, _ = blobs
+
+    class Meddler(callback.ProgressBar):
+        """Moves features by labels."""
+
+        def on_fit_task_end(self, *args, estimator=None, y=None, **rest):
+            estimator.steps[0][1].mean_ += np.mean(y)
+
+    pipeline = make_pipeline(StandardScaler(), flipcert.KernelSVM()).fit(X, y)
+    pipeline.set_callbacks(Meddler())
+    with pytest.raises(ValueError, match="the pipeline has the callback Meddler, which is given y"):
+        flipcert.certify(pipeline, X_test)
+    pipeline.set_callbacks(callback.ProgressBar())
+    assert len(flipcert.certify(pipeline, X_test)) == len(X_test)
+
+
+def test_what_was_fitted_elsewhere_stays_as_it_is(blobs):
+    X, y, X_test, y_test = blobs
+    selection = SelectKBest(k=1).fit(X_test, y_test)
+    pipeline = make_pipeline(FrozenEstimator(selection), flipcert.KernelRidge(classes=[0, 1, 2])).fit(X, y)
+    certificates = flipcert.certify(pipeline, X_test)
+    direct = flipcert.KernelRidge(classes=[0, 1, 2]).fit(selection.transform(X), y)
+    assert np.array_equal(certificates.radius, direct.certify(selection.transform(X_test)).radius)
+    for t, witness in enumerate(flipcert.worst_flips(pipeline, X_test)):
+        assert pipeline.fit(X, witness.apply(y)).predict(X_test[t : t + 1]) != certificates.prediction[t]
+
+
+def test_a_pipeline_that_was_changed_after_it_was_fitted(blobs):
+    X, y, X_test, _ = blobs
+    pipeline = make_pipeline(StandardScaler(), ColumnTransformer([("a", MinMaxScaler(), [0, 1])]), flipcert.KernelSVM())
+    pipeline.fit(X, y)
+    pipeline.set_params(standardscaler="passthrough")
+    assert np.array_equal(flipcert.certify(pipeline, X_test).prediction, pipeline.predict(X_test))
+    # The fitted parts scale, and the next fit would select.
+    pipeline.set_params(columntransformer__a=SelectKBest(k=1))
+    with pytest.raises(ValueError, match=r"the step 'columntransformer__a' \(SelectKBest\) may use y"):
         flipcert.certify(pipeline, X_test)
 
 
@@ -111,7 +308,7 @@ def test_a_pipeline_at_the_end_of_a_pipeline(blobs):
     inner = make_pipeline(PCA(2), flipcert.KernelSVM())
     pipeline = make_pipeline(StandardScaler(), inner).fit(X, y)
     assert np.array_equal(flipcert.certify(pipeline, X_test).prediction, pipeline.predict(X_test))
-    with pytest.raises(ValueError, match="uses y"):
+    with pytest.raises(ValueError, match="'selectkbest'"):
         flipcert.certify(make_pipeline(StandardScaler(), make_pipeline(SelectKBest(k=2), inner)).fit(X, y), X_test)
 
 
@@ -120,6 +317,7 @@ def test_pipeline_with_an_ensemble_and_options(blobs):
     ensemble = flipcert.PartitionEnsemble(flipcert.KernelRidge(), n_partitions=3)
     pipeline = make_pipeline(StandardScaler(), ensemble).fit(X, y)
     assert flipcert.certify(pipeline, X_test, exact=True).exact.all()
+    assert len(flipcert.worst_flips(pipeline, X_test, exact=True)) == len(X_test)
 
 
 def test_trusted_labels_through_a_pipeline(blobs):
@@ -134,8 +332,13 @@ def test_bare_estimators(blobs):
     model = flipcert.KernelSVM().fit(X, y)
     assert np.array_equal(flipcert.certify(model, X_test).radius, model.certify(X_test).radius)
     assert np.array_equal(flipcert.certify(make_pipeline(model), X_test).radius, model.certify(X_test).radius)
-    with pytest.raises(TypeError, match=r"LogisticRegression has no certificate.*PartitionEnsemble"):
-        flipcert.certify(LogisticRegression().fit(X, y), X_test)
+    (found,), (direct,) = flipcert.worst_flips(model, X_test[:1]), model.worst_flips(X_test[:1])
+    assert np.array_equal(found.indices, direct.indices)
+    for question in (flipcert.certify, flipcert.worst_flips):
+        with pytest.raises(TypeError, match=r"LogisticRegression has no certificate.*PartitionEnsemble"):
+            question(LogisticRegression().fit(X, y), X_test)
+        with pytest.raises(ValueError, match=r'threat must be "flips".*got \'deletions\''):
+            question(model, X_test, threat="deletions")
 
 
 def test_a_search_on_labels_is_refused(blobs):

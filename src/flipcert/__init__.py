@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
     from flipcert.exceptions import CertificateError, UnsolvedError
     from flipcert.flips import Witness, cheapest_flips, flip_costs
-    from flipcert.pipelines import certify
+    from flipcert.label_free import LabelFree
+    from flipcert.pipelines import certify, worst_flips
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ __all__ = [
     "FixedBudget",
     "KernelRidge",
     "KernelSVM",
+    "LabelFree",
     "MilpSVM",
     "PartitionEnsemble",
     "SmoothedLinear",
@@ -49,6 +51,7 @@ __all__ = [
     "kernels",
     "median_certified_robustness",
     "plots",
+    "worst_flips",
 ]
 
 # Where each public name lives. It is imported when first used: the help of the command line should not wait for
@@ -68,7 +71,8 @@ _HOMES = {
     "flipcert.evaluation.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),
     "flipcert.flips": ("Witness", "cheapest_flips", "flip_costs"),
-    "flipcert.pipelines": ("certify",),
+    "flipcert.label_free": ("LabelFree",),
+    "flipcert.pipelines": ("certify", "worst_flips"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

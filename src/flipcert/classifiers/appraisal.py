@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from flipcert.certificates import Certificates
-from flipcert.classifiers.targets import in_user_labels
+from flipcert.classifiers.targets import in_user_labels, predicted_indices
 from flipcert.engine.blocks import join, watched_blocks
 from flipcert.engine.watch import current_watcher
 from flipcert.exceptions import CertificateError
@@ -205,7 +205,7 @@ def appraise(model: Any, X: NDArray[Any], exact: bool) -> Appraisal:
     if hasattr(model, "_appraise"):
         own: Appraisal = model._appraise(X, exact=exact)
         return own
-    prediction = np.searchsorted(model.classes_, model.predict(X))
+    prediction = predicted_indices(model, X, model.classes_, "it must keep to its own classes_")
     name = f"flip_costs of {type(model).__name__}"
     # However large, unreachable is unreachable.
     lower = check_integers(np.minimum(model.flip_costs(X, bound="lower"), 2**62), name, minimum=0, ndim=2)

@@ -14,8 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
-from flipcert.classifiers.targets import encode_labels
+from flipcert.classifiers.targets import class_indices, encode_labels, predicted_indices, refuse_other_classes
 from flipcert.flips.labels import Labels
+from flipcert.steps import prefix_of_final_step
 from flipcert.validation import check_integers, check_mask
 
 IsRobust = Callable[[Any, NDArray[Any], int], ArrayLike]
@@ -126,8 +127,10 @@ class FixedBudget(AppraisedClassifier):
 
     def _fitted(self, X: NDArray[Any], y: NDArray[Any], mask: NDArray[np.bool_] | None) -> Any:
         model = clone(self.estimator)
-        if "classes" in model.get_params():
-            model.set_params(classes=self.classes_)
+        refuse_other_classes(model, self.classes_, "FixedBudget")
+        classes = f"{prefix_of_final_step(model)}classes"
+        if classes in model.get_params():
+            model.set_params(**{classes: self.classes_})
         elif np.unique(y).size == 1:
             from sklearn.dummy import DummyClassifier
 
@@ -214,7 +217,9 @@ class FixedBudget(AppraisedClassifier):
         return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], order="C")
 
     def _predicted(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        return np.searchsorted(self.classes_, self.estimator_.predict(rows))
+        return predicted_indices(
+            self.estimator_, rows, self.classes_, "give all that it may predict to FixedBudget as classes"
+        )
 
     def _scores(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Scores of all classes; those that the training labels lack come last."""
@@ -224,7 +229,9 @@ class FixedBudget(AppraisedClassifier):
         else:
             own = self.estimator_.predict_proba(rows)
         scores = np.full((rows.shape[0], self.classes_.size), -np.inf)
-        scores[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = own
+        name = type(self.estimator_).__name__
+        complaint = f"{name} has the class {{label}}, which is none of {{classes}}; give it to FixedBudget as classes."
+        scores[:, class_indices(np.asarray(self.estimator_.classes_), self.classes_, complaint)] = own
         return scores
 
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.certificates import Certificates
 from flipcert.classifiers.product import Product
-from flipcert.classifiers.targets import encode_labels, in_user_labels
+from flipcert.classifiers.targets import class_indices, encode_labels, in_user_labels
 from flipcert.engine.blocks import (
     SMALLEST_BLOCK,
     block_rows,
@@ -243,7 +243,8 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             return self._shown_scores(scores, rows.weights)[0], self._shown_scores(moved, rows.weights)[0]
 
         ((scores, moved),) = self._map_rows(X, scores_and_weights)
-        codes = np.searchsorted(self.classes_, witness.labels)
+        complaint = "witness holds the label {label}, which is none of the classes {classes}."
+        codes = class_indices(np.asarray(witness.labels), self.classes_, complaint)
         path = np.zeros((len(witness) + 1, self.classes_.size))
         path[0] = scores
         steps = np.arange(1, len(witness) + 1)

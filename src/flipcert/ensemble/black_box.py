@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from flipcert.ensemble._outcome import N_COLUMNS, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
-from flipcert.ensemble.voters import Voter
+from flipcert.ensemble.voters import Voter, vote
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
@@ -30,8 +30,7 @@ class BlackBox(Electorate):
 
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
-        labels = [voter.estimator.predict(X)[:n_rows] for voter in self.voters]
-        return np.stack([np.searchsorted(self._classes, own) for own in labels], axis=1)
+        return np.stack([vote(voter.estimator, X, self._classes, n_rows) for voter in self.voters], axis=1)
 
     def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
         """Winner and black-box radius of each row; no attack is known."""

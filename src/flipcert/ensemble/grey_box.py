@@ -16,11 +16,12 @@ from flipcert.ensemble._knapsack import plan_rows
 from flipcert.ensemble._outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
-from flipcert.ensemble.voters import Voter
+from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes import change_costs
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
+from flipcert.steps import inputs_of_final_step
 
 
 class GreyBox(Electorate):
@@ -43,9 +44,7 @@ class GreyBox(Electorate):
 
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
-        rows = X[:n_rows]
-        labels = self._ask(self._vote_of, rows)
-        return np.stack([np.searchsorted(self._classes, own) for own in labels], axis=1)
+        return np.stack(self._ask(self._vote_of, X[:n_rows]), axis=1)
 
     def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
         """Winner and radii of each row."""
@@ -123,9 +122,9 @@ class GreyBox(Electorate):
         """Put a question about some rows to all voters. They are sent once, and asked by their number."""
         return spread(question, [(i, rows) for i in range(len(self.voters))], self._n_jobs)
 
-    def _vote_of(self, asked: tuple[int, NDArray[Any]]) -> NDArray[Any]:
+    def _vote_of(self, asked: tuple[int, NDArray[Any]]) -> NDArray[np.int64]:
         voter, rows = self.voters[asked[0]], asked[1]
-        return voter.model.predict(self._seen_by(voter, rows))
+        return vote(voter.model, self._seen_by(voter, rows), self._classes)
 
     def _appraisal_of(self, exact: bool, asked: tuple[int, NDArray[Any]]) -> Appraisal:
         voter, rows = self.voters[asked[0]], asked[1]
@@ -134,4 +133,4 @@ class GreyBox(Electorate):
     def _seen_by(self, voter: Voter, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows as the voter's classifier takes them."""
         own = np.ascontiguousarray(rows[:, voter.members]) if self._pairwise else rows
-        return voter.estimator[:-1].transform(own) if voter.transforms else own
+        return inputs_of_final_step(voter.estimator, own)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
 
 from flipcert.classifiers.label_linear import LabelLinearClassifier
-from flipcert.label_free import require_label_free
+from flipcert.classifiers.targets import predicted_indices, refuse_other_classes
+from flipcert.known_transformers import is_label_free
+from flipcert.randomness import chances
+from flipcert.steps import final_step, inputs_of_final_step, pipelines_of, prefix_of_final_step, transforms
 
 
 @dataclass
@@ -39,14 +41,12 @@ class Voter:
 
     def model_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows as that classifier sees them, in its own precision."""
-        if self.transforms:
-            X = self.estimator[:-1].transform(X)
-        return np.ascontiguousarray(X, self.model._dtype)
+        return np.ascontiguousarray(inputs_of_final_step(self.estimator, X), self.model._dtype)
 
     @property
     def transforms(self) -> bool:
         """Whether a transformer comes before the classifier."""
-        return isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1
+        return transforms(self.estimator)
 
 
 class ConstantVote(BaseEstimator):  # type: ignore[misc]
@@ -60,26 +60,28 @@ class ConstantVote(BaseEstimator):  # type: ignore[misc]
         return np.repeat(np.asarray([self.label]), X.shape[0])
 
 
-def final_step(estimator: Any) -> Any:
-    """The classifier at the end of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
 def is_white_box(estimator: Any) -> bool:
-    """Whether the estimator tells its flip costs, alone or after label-free transformers."""
-    if isinstance(estimator, Pipeline):
-        try:
-            require_label_free(estimator)
-        except ValueError:
-            return False
-        return is_white_box(estimator.steps[-1][1])
-    return callable(getattr(estimator, "flip_costs", None))
+    """Whether the estimator tells its flip costs, alone or after transformers that are known to be label-free.
+
+    After others it is any classifier: all of a pipeline is fitted on one partition, so that a flip moves one vote.
+    """
+    tells_costs = callable(getattr(final_step(estimator), "flip_costs", None))
+    return tells_costs and all(is_label_free(pipeline) for pipeline in pipelines_of(estimator))
 
 
 def is_label_linear(estimator: Any) -> bool:
     """Whether flip costs follow from the weights alone; a classifier with costs of its own is asked for them."""
     model = final_step(estimator)
-    return isinstance(model, LabelLinearClassifier) and type(model).flip_costs is LabelLinearClassifier.flip_costs
+    own_costs = not isinstance(model, LabelLinearClassifier) or (
+        type(model).flip_costs is not LabelLinearClassifier.flip_costs
+    )
+    return is_white_box(estimator) and not own_costs
+
+
+def vote(estimator: Any, X: NDArray[Any], classes: NDArray[Any], n_rows: int | None = None) -> NDArray[np.int64]:
+    """Class indices that a base classifier votes for."""
+    remedy = "a vote needs a class: have it predict these only, or name all in classes of PartitionEnsemble"
+    return predicted_indices(estimator, X, classes, remedy, n_rows)
 
 
 def fit_voter(
@@ -94,12 +96,13 @@ def fit_voter(
     """Fit a copy of the estimator on one partition."""
     can_turn = trusted is None or not bool(trusted.all())
     model = clone(estimator)
+    refuse_other_classes(model, classes, "PartitionEnsemble")
+    _seed(model, number)
     if is_white_box(estimator):
         _fit_white_box(model, number, X, y, classes, trusted)
         return Voter(model, members, can_turn)
     if np.unique(y).size == 1:
         return Voter(ConstantVote(y[0]), members, can_turn)
-    model.set_params(**_seeds(model, number))
     return Voter(model.fit(X, y), members, can_turn)
 
 
@@ -112,9 +115,9 @@ def _fit_white_box(
     trusted: NDArray[np.bool_] | None,
 ) -> None:
     """Fit a classifier that tells its flip costs, with all that it wants to know of."""
-    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    step = prefix_of_final_step(model)
     known = model.get_params()
-    wanted = {f"{step}classes": classes, f"{step}n_jobs": 1, **_seeds(model, number)}
+    wanted = {f"{step}classes": classes, f"{step}n_jobs": 1}
     model.set_params(**{name: value for name, value in wanted.items() if name in known})
     # Costs that were proven without the mask hold with it: it only ties an attacker's hands.
     takes_mask = "trusted" in inspect.signature(final_step(model).fit).parameters
@@ -123,24 +126,28 @@ def _fit_white_box(
     except ValueError as error:
         raise ValueError(f"partition {number} could not be fitted: {error}") from error
     classifier = final_step(model)
-    if classifier.classes_.size != classes.size:
+    if len(classifier.classes_) != classes.size:
         raise ValueError(
-            f"partition {number} has {classifier.classes_.size} of the {classes.size} classes, and "
+            f"partition {number} has {len(classifier.classes_)} of the {classes.size} classes, and "
             f"{type(classifier).__name__} has no parameter classes to tell it of the others, which its flip costs have "
             "to cover."
         )
+    own = np.asarray(classifier.classes_).tolist()
+    if own != classes.tolist():
+        raise ValueError(
+            f"{type(classifier).__name__} has classes_={own}, but its flip costs have to be "
+            f"those of {classes.tolist()}, in this order."
+        )
 
 
-def _seeds(model: Any, number: int) -> dict[str, int]:
-    """Seeds for whatever is random in the estimator: a vote that changes by itself proves nothing."""
-    seeds = {}
-    for name, value in model.get_params(deep=True).items():
-        if name == "random_state" or name.endswith("__random_state"):
-            if isinstance(value, (np.random.RandomState, np.random.Generator)):
-                raise ValueError(
-                    f"{name} of the base estimator is a {type(value).__name__}, so its votes would change from fit to "
-                    "fit; give a whole number, or None for the number of the partition."
-                )
-            if value is None:
-                seeds[name] = number
-    return seeds
+def _seed(model: Any, number: int) -> None:
+    """Seed whatever is random in the estimator, or refuse: a vote that changes by itself proves nothing."""
+    parameters = model.get_params(deep=True).items()
+    seeds = [name for name, value in parameters if f"__{name}".endswith("__random_state") and value is None]
+    model.set_params(**dict.fromkeys(seeds, number))
+    chance = next(chances(model), None)
+    if chance is not None:
+        raise ValueError(
+            f"{chance.parameter} of the base estimator is {chance.value}, so its votes would change from fit to fit; "
+            f"{chance.remedy}."
+        )
