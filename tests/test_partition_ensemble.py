@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import flipcert
@@ -257,6 +258,38 @@ def test_random_states(blobs):
     assert [estimator[-1].random_state for estimator in model.estimators_] == [0, 1]
     with pytest.raises(ValueError, match="random_state of the base estimator is a RandomState"):
         flipcert.PartitionEnsemble(DecisionTreeClassifier(random_state=np.random.RandomState(0)), 2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        LinearSVC(max_iter=20, dual=True),
+        make_pipeline(StandardScaler(), LogisticRegression(solver="liblinear", max_iter=20, dual=True)),
+        flipcert.FixedBudget(LinearSVC(max_iter=20, dual=True), lambda model, X, n_flips: np.zeros(len(X), bool)),
+        GridSearchCV(LogisticRegression(max_iter=5, dual=True), {"solver": ["liblinear"]}, cv=2),
+    ],
+    ids=lambda base: type(base).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_fits_do_not_share_random_numbers(base, digits):
+    """The generator of liblinear belongs to the process, so that threads would mix their draws."""
+    X, y, X_test, _ = digits
+    y = y % 2
+    model = flipcert.PartitionEnsemble(base, n_partitions=8, n_jobs=4)
+    voters = [clone(model).fit(X, y).estimators_ for _ in range(3)]
+    alone = flipcert.PartitionEnsemble(base, n_partitions=8, n_jobs=1).fit(X, y).estimators_
+    for own in voters:
+        for voter, same in zip(own, alone, strict=True):
+            scores, expected = (estimator.decision_function(X_test) for estimator in (voter, same))
+            assert np.array_equal(scores, expected)
+
+
+def test_an_ensemble_inside_takes_turns_itself(blobs):
+    """Whoever waits for threads that wait for them waits for ever."""
+    X, y, X_test, _ = blobs
+    inner = flipcert.PartitionEnsemble(LinearSVC(), n_partitions=2, n_jobs=2)
+    base = make_pipeline(SelectKBest(k=1), VotingClassifier([("a", LinearSVC()), ("b", inner)]))
+    assert flipcert.PartitionEnsemble(base, n_partitions=2, n_jobs=2).fit(X, y).predict(X_test).shape == (15,)
 
 
 def test_label_free_pipelines_are_white_box(blobs):

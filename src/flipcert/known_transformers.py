@@ -124,10 +124,9 @@ def _require_untouched(what: str, step: Any) -> None:
     own = [name for name in vars(step) if name in _FITTING or callable(getattr(type(step), name, None))]
     if own:
         raise ValueError(f"{what} has a method {own[0]} of its own, which may use y; put it into a class of yours.")
-    # Callbacks (from scikit-learn 1.9 on) are given y and the estimator, and may change the one by the other.
+    # From scikit-learn 1.9 on. They are given y and the estimator, and may change the one by the other.
     for callback in vars(step).get("_skl_callbacks", ()):
-        if (type(callback).__module__, type(callback).__name__) != ("sklearn.callback._progressbar", "ProgressBar"):
-            raise ValueError(f"{what} has the callback {type(callback).__name__}, which is given y; fit without it.")
+        raise ValueError(f"{what} has the callback {type(callback).__name__}, which is given y; fit without callbacks.")
     memory = vars(step).get("memory") if known_name(step) == "Pipeline" else None
     if memory is not None and type(memory) not in (str, joblib.Memory):
         raise ValueError(f"{what} has memory={memory!r}, which is given y; use a folder or a joblib.Memory.")

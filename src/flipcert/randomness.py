@@ -13,7 +13,7 @@ import numpy as np
 from flipcert.known_transformers import known_name
 
 _SOURCES = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, random.Random)
-_ATOMS = (str, bytes, int, float, complex, np.generic, type, ModuleType, type(None))
+_ATOMS = (bytes, int, float, complex, np.generic, type, ModuleType, type(None))
 
 
 class Chance(NamedTuple):
@@ -27,24 +27,31 @@ class Chance(NamedTuple):
 def chances(thing: Any, name: str = "") -> Iterator[Chance]:
     """All that is left to chance in an estimator, and in whatever its parameters hold.
 
-    Lists of estimators, splitters, kernels and functions are looked into: ``get_params`` does not reach them. Functions
-    that draw random numbers from nowhere are not found out.
+    Functions that draw random numbers from nowhere are not found out.
+    """
+    for place, value in contents(thing, name):
+        if isinstance(value, _SOURCES):
+            yield Chance(place, f"a {type(value).__name__}", "give a whole number")
+        else:
+            for parameter, seen, remedy in _own_chances(value, dict(_parts(value))):
+                yield Chance(_joined(place, parameter), seen, f"give {type(value).__name__}(..., {remedy})")
+
+
+def contents(thing: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Name and value of a thing and of all that it holds, as far as fits may draw from it.
+
+    Lists of estimators, splitters, kernels and functions are looked into: ``get_params`` does not reach them.
     """
     stack = [(name, thing)]
     seen: set[int] = set()
     while stack:
         place, value = stack.pop()
-        if isinstance(value, _ATOMS) or id(value) in seen:
+        if isinstance(value, _ATOMS) or id(value) in seen or _is_settled(value):
             continue
         seen.add(id(value))
-        if isinstance(value, _SOURCES):
-            yield Chance(place, f"a {type(value).__name__}", "give a whole number")
-        elif not _is_settled(value):
-            parts = list(_parts(value))
-            for parameter, seen_value, remedy in _own_chances(value, dict(parts)):
-                yield Chance(_joined(place, parameter), seen_value, f"give {type(value).__name__}(..., {remedy})")
-            # What comes first is looked at first.
-            stack += [(_joined(place, key), part) for key, part in reversed(parts)]
+        yield place, value
+        # What comes first is looked at first.
+        stack += [(_joined(place, key), part) for key, part in reversed(list(_parts(value)))]
 
 
 def _is_estimator(value: Any) -> bool:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from flipcert.classifiers.label_linear import LabelLinearClassifier
 from flipcert.classifiers.targets import predicted_indices, refuse_other_classes
+from flipcert.ensemble.turns import turn_of
 from flipcert.known_transformers import is_label_free
 from flipcert.randomness import chances
 from flipcert.steps import final_step, inputs_of_final_step, pipelines_of, prefix_of_final_step, transforms
@@ -103,7 +104,8 @@ def fit_voter(
         return Voter(model, members, can_turn)
     if np.unique(y).size == 1:
         return Voter(ConstantVote(y[0]), members, can_turn)
-    return Voter(model.fit(X, y), members, can_turn)
+    with turn_of(model):
+        return Voter(model.fit(X, y), members, can_turn)
 
 
 def _fit_white_box(
@@ -122,7 +124,8 @@ def _fit_white_box(
     # Costs that were proven without the mask hold with it: it only ties an attacker's hands.
     takes_mask = "trusted" in inspect.signature(final_step(model).fit).parameters
     try:
-        model.fit(X, y, **({f"{step}trusted": trusted} if takes_mask else {}))
+        with turn_of(model):
+            model.fit(X, y, **({f"{step}trusted": trusted} if takes_mask else {}))
     except ValueError as error:
         raise ValueError(f"partition {number} could not be fitted: {error}") from error
     classifier = final_step(model)

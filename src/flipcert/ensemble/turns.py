@@ -1,0 +1,30 @@
+"""Classifiers whose fits must not run beside each other, because they share random numbers in spite of their seeds."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
+from typing import Any
+
+from flipcert.randomness import contents
+
+_TURN = Lock()
+
+
+def turn_of(estimator: Any) -> AbstractContextManager[Any]:
+    """What a thread has to hold while it fits the estimator: the turn, or nothing."""
+    inside = [value for _, value in contents(estimator)]
+    # An ensemble inside takes turns itself, in threads of its own, and would wait for ever.
+    waits = any(type(value).__name__ == "PartitionEnsemble" for value in inside)
+    return _TURN if not waits and any(_shares_random_numbers(value) for value in inside) else nullcontext()
+
+
+def _shares_random_numbers(value: Any) -> bool:
+    """Whether a fit uses liblinear or libsvm's probabilities: a seed sets the generator of the whole process."""
+    names = {kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("sklearn.")}
+    return (
+        # A calibration without an estimator calibrates a LinearSVC.
+        bool(names & {"LinearSVC", "LinearSVR", "CalibratedClassifierCV"})
+        or (isinstance(value, str) and value == "liblinear")  # the solver of a LogisticRegression, perhaps in a grid
+        or (bool(names & {"SVC", "NuSVC"}) and value.probability is True)
+    )
