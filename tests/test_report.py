@@ -13,9 +13,7 @@ import pytest
 
 import flipcert
 from flipcert.evaluation.report import notable_points, report_page
-from flipcert.evaluation.report.points import most_attacked
 from flipcert.evaluation.report.words import percent
-from flipcert.evaluation.result import Attack
 from pages import Page, png_pixels
 from results import made_up, real_result, sweep
 
@@ -105,6 +103,11 @@ def test_points_are_shown_with_their_attacks(one):
         assert f"row {first.indices[0]} {first.old[0]} → {first.new[0]}" in page.text
 
 
+def test_no_list_of_labels_to_check(one):
+    """Labels in many attacks are those of robust predictions; checking them changes nothing."""
+    assert "audit" not in report_page([one])
+
+
 def test_notable_points_are_the_extremes():
     result = made_up(300)
     c, correct = result.certificates, result.certificates.correct(result.labels)
@@ -118,24 +121,6 @@ def test_notable_points_are_the_extremes():
     assert none.size == 0
     tied = replace(c, radius=np.full(300, 4), radius_upper=np.full(300, 4))
     assert notable_points(tied, count=3, preferred=[250, 17])[0].tolist() == [17, 250, 0]
-
-
-def test_the_audit_counts_attacks(one):
-    labels = np.array([0, 0, 0])
-    attacks = [
-        Attack(0, np.array([5, 3, 9]), labels, labels + 1),
-        Attack(1, np.array([3, 8]), labels[:2], labels[:2] + 1),
-        Attack(2, np.array([7, 3, 9]), labels, labels + 1),
-        Attack(3, np.array([1]), labels[:1] + 4, labels[:1]),
-    ]
-    found = [(s.index, s.label, s.n_attacks, s.smallest) for s in most_attacked(attacks, 4)]
-    assert found == [(3, 0, 3, 2), (9, 0, 2, 3), (1, 4, 1, 1), (8, 0, 1, 2)]
-    assert most_attacked([]) == []
-    page = Page(report_page([one]))
-    top = most_attacked(one.attacks)[0]
-    assert "Where to spend an audit" in page.text
-    assert f"{top.index}{top.label} {top.n_attacks}{top.smallest} flip" in page.text
-    assert "Where to spend an audit" not in Page(report_page([replace(one, attacks=())])).text
 
 
 def test_without_true_labels_there_is_no_accuracy(one):

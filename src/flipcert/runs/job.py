@@ -171,14 +171,10 @@ def _with_pictures(results: list[Result], job: Job) -> list[Result]:
     if job.image_shape is None or not attacks:
         return results
     shown = [attack.indices[:_FIRST_FLIPS] for attack in attacks]
-    for result in results:
-        if result.attacks:
-            flipped, counts = np.unique(np.concatenate([a.indices for a in result.attacks]), return_counts=True)
-            shown.append(flipped[np.argsort(-counts, kind="stable")[:_MOST_FLIPPED]])
     test = pictures_of(job.test.X, np.unique([attack.row for attack in attacks]), job.image_shape)
     train = pictures_of(job.train.X, np.unique(np.concatenate(shown)), job.image_shape)
     return [replace(result, test_images=test, train_images=train) for result in results]
 
 
-# Training rows with pictures: the first flips of each attack, and those in the most attacks.
-_FIRST_FLIPS, _MOST_FLIPPED = 5, 20
+# Flips of an attack whose training rows have pictures: as many as a page shows.
+_FIRST_FLIPS = 8

@@ -59,8 +59,6 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         "point_note": _point_note(s),
         "fragile": [_point(s, int(row), album) for row in fragile],
         "robust": [_point(s, int(row), album) for row in robust],
-        "suspects": _suspects(s, album),
-        "audit_note": _audit_note(s),
     }
 
 
@@ -200,34 +198,3 @@ def _what_it_takes(radius: int, upper: int, n_labels: int, target: Any, n_flips:
     if radius == 0 and needed == 1:
         return f"A single flip {into}."
     return f"{proven}; {needed:,} {into}."
-
-
-def _suspects(s: Summary, album: Album) -> list[dict[str, Any]]:
-    most = max((suspect.n_attacks for suspect in s.suspects), default=1)
-    return [
-        {
-            "index": suspect.index,
-            "label": suspect.label,
-            "picture": album.show(s.result.train_images.get(suspect.index), f"training row {suspect.index}"),
-            "count": suspect.n_attacks,
-            "width": round(100 * suspect.n_attacks / most, 1),
-            "smallest": plural(suspect.smallest, "flip"),
-        }
-        for suspect in s.suspects
-    ]
-
-
-def _audit_note(s: Summary) -> str:
-    known = len(s.result.attacks)
-    note = (
-        f"Training labels that appear in the most of the {plural(known, 'known attack')}. "
-        "A label that was checked, and is trusted from then on, can no longer be flipped; here a check counts most."
-    )
-    if known == 1:
-        return "The training labels of the only attack that was asked for, most influential first."
-    if s.suspects and s.suspects[0].n_attacks == 1:
-        return (
-            f"No training label appears in more than one of the {known:,} known attacks; "
-            "these belong to the smallest attacks."
-        )
-    return note

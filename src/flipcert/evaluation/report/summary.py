@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.evaluation.report.points import Suspect, most_attacked, notable_points
+from flipcert.evaluation.report.points import notable_points
 from flipcert.evaluation.report.words import Sentence, headline, percent
 from flipcert.evaluation.result import Attack, Result
 from flipcert.evaluation.series import Bins, ClassSpread, Curves, Medians, class_spreads, counted
@@ -109,11 +109,6 @@ class Summary:
     def notable(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Most fragile and most robust rows."""
         return notable_points(self.result.certificates, self.result.labels, count=self.detail, preferred=self.attacks)
-
-    @cached_property
-    def suspects(self) -> list[Suspect]:
-        """Training labels in the most attacks."""
-        return most_attacked(self.result.attacks, 2 * self.detail)
 
     def target(self, row: int) -> Any:
         """Class that is cheapest to reach, None where none is known."""
