@@ -35,7 +35,7 @@ def digits(names=None):
     return (X_train, y_train, X_test, y_test) if names is None else (X_train, names[y_train], X_test, names[y_test])
 
 
-def real_result(model, *, n_partitions=1, settings=None, names=None, labelled=True, images=False, name=None):
+def real_result(model, *, names=None, labelled=True, images=False, name="ridge"):
     """Certify digits, and attack the points that stand out and some others."""
     X_train, y_train, X_test, y_test = digits(names)
     certificates = model.fit(X_train, y_train).certify(X_test)
@@ -47,12 +47,9 @@ def real_result(model, *, n_partitions=1, settings=None, names=None, labelled=Tr
         if witness is not None
     ]
     return Result(
-        name=f"{n_partitions} partitions" if name is None else name,
+        name=name,
         certificates=certificates,
         labels=labels,
-        model="ridge",
-        n_partitions=n_partitions,
-        settings=settings or {},
         attacks=tuple(attacks),
         test_images=_pictures(X_test) if images else {},
         train_images=_pictures(X_train) if images else {},
@@ -67,13 +64,19 @@ def sweep(regs=(0.1, 1.0), partitions=(1, 5, 20), **options):
         for n in partitions:
             ridge = flipcert.KernelRidge(reg=reg)
             model = ridge if n == 1 else flipcert.PartitionEnsemble(ridge, n)
-            name = f"{n} partitions, reg {reg}"
-            settings = {"kernel": "NTK()", "reg": reg}
-            results.append(real_result(model, n_partitions=n, settings=settings, name=name, **options))
+            results.append(real_result(model, name=f"{n} partitions, reg {reg}", **options))
     return results
 
 
-def made_up(n_points=200, n_labels=5000, classes=10, *, seed=0, exact=0.8, votes=True, beyond=0.0, **fields):
+def described(result, **model):
+    """The same result, of a model that is described otherwise."""
+    told = {**result.certificates.model, **model}
+    return replace(result, certificates=replace(result.certificates, model=told))
+
+
+def made_up(
+    n_points=200, n_labels=5000, classes=10, *, seed=0, exact=0.8, votes=True, beyond=0.0, model=None, **fields
+):
     """Plausible numbers without a model behind them."""
     rng = np.random.default_rng(seed)
     names = np.arange(classes) if np.isscalar(classes) else np.asarray(classes)
@@ -93,12 +96,13 @@ def made_up(n_points=200, n_labels=5000, classes=10, *, seed=0, exact=0.8, votes
         target=np.ma.masked_array(other, mask=upper == n_labels),
         rounding_sensitive=rng.random(n_points) < 0.02,
         n_labels=n_labels,
+        model={"model": "svm", "partitions": 10, "C": "auto"} | (model or {}),
     )
     attacks = []
     for row in np.flatnonzero(upper < n_labels)[:40]:
         indices = rng.permutation(min(3 * upper[row] + 3, n_labels))[: upper[row] + 1]
         attacks.append(Attack(int(row), indices, names[indices % len(names)], names[(indices + 1) % len(names)]))
-    result = Result("made up", certificates, names[truth], "svm", 10, {"C": "auto"}, tuple(attacks))
+    result = Result("made up", certificates, names[truth], tuple(attacks))
     return replace(result, **fields)
 
 

@@ -15,12 +15,12 @@ import flipcert
 from flipcert.evaluation.report import notable_points, report_page
 from flipcert.evaluation.report.words import percent
 from pages import Page, png_pixels
-from results import made_up, real_result, sweep
+from results import described, made_up, real_result, sweep
 
 
 @pytest.fixture(scope="module")
 def one():
-    return real_result(flipcert.KernelRidge(), settings={"reg": 1.0, "kernel": "NTK()"}, images=True, name="ridge")
+    return real_result(flipcert.KernelRidge(), images=True)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_several_results_are_compared(several):
 
 
 def test_results_without_a_sweep_have_a_table_only(one):
-    page = Page(report_page([one, replace(one, name="again", n_partitions=7, model="svm")]))
+    page = Page(report_page([one, described(replace(one, name="again"), partitions=7, model="svm")]))
     assert "All results beside each other" in page.text
     assert "Robustness against" not in page.text
 
@@ -170,7 +170,10 @@ def test_one_line_of_a_sweep_names_its_parts(several):
         return re.findall(r'class="label aside[^>]*>([^<]*)<', report_page(results))
 
     assert sorted(names(several)) == ["reg 0.1", "reg 1"]
-    assert set(names([made_up(seed=i, n_partitions=n) for i, n in enumerate((1, 10))])) >= {"proven", "votes alone"}
+    assert set(names([made_up(seed=i, model={"partitions": n}) for i, n in enumerate((1, 10))])) >= {
+        "proven",
+        "votes alone",
+    }
 
 
 def test_pictures_are_in_the_page(one):

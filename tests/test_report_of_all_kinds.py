@@ -14,17 +14,17 @@ from flipcert.evaluation.report import report_page, write_report
 from flipcert.evaluation.report.words import percent
 from flipcert.evaluation.result import Attack, Result
 from pages import Page
-from results import NASTY, made_up, real_result
+from results import NASTY, described, made_up, real_result
 
 
 @pytest.fixture(scope="module")
 def one():
-    return real_result(flipcert.KernelRidge(), settings={"reg": 1.0, "kernel": "NTK()"}, images=True, name="ridge")
+    return real_result(flipcert.KernelRidge(), images=True)
 
 
 def test_names_cannot_break_the_page():
-    nasty = made_up(classes=NASTY, name=NASTY[0], model=NASTY[1], settings={NASTY[2]: NASTY[3]})
-    source = report_page([nasty, replace(nasty, name=NASTY[1], n_partitions=2)], title=NASTY[0])
+    nasty = made_up(classes=NASTY, name=NASTY[0], model={"model": NASTY[1], NASTY[2]: NASTY[3]})
+    source = report_page([nasty, described(replace(nasty, name=NASTY[1]), partitions=2)], title=NASTY[0])
     page = Page(source)
     assert [name for name, _ in page.tags].count("script") == 1
     assert [name for name, _ in page.tags].count("style") == 1
@@ -98,7 +98,7 @@ def test_promises_count():
     assert "Labels only" in page
     assert "Nothing tuned on these labels" in page
     assert "Wide networks" not in page
-    assert "Wide networks" in Page(report_page([replace(result, settings={"kernel": "NTK()"})])).text
+    assert "Wide networks" in Page(report_page([described(result, kernel="ntk")])).text
     calm = replace(c, rounding_sensitive=np.zeros(200, bool), radius_upper=c.radius)
     page = Page(report_page([replace(result, certificates=calm)])).text
     assert "All 200 radii are exact" in page
@@ -125,8 +125,8 @@ def test_a_large_sweep_stays_small():
 
     photos = Photos()
     results = [
-        made_up(10_000, 50_000, 1000, seed=i % 12, name=f"svm {i}", n_partitions=10 * (i % 8) + 1,
-                settings={"reg": i // 8}, test_images=photos, train_images=photos)
+        made_up(10_000, 50_000, 1000, seed=i % 12, name=f"svm {i}",
+                model={"partitions": 10 * (i % 8) + 1, "reg": i // 8}, test_images=photos, train_images=photos)
         for i in range(48)
     ]  # fmt: skip
     page = report_page(results)

@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 
 import flipcert
 from flipcert.evaluation.report import write_report
-from tests.results import NASTY, made_up, real_result, sweep
+from tests.results import NASTY, described, made_up, real_result, sweep
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 
@@ -39,19 +39,19 @@ def browser():
 @pytest.fixture(scope="session")
 def results():
     """Results behind each page."""
-    digits = real_result(flipcert.KernelRidge(), settings={"kernel": "NTK()"}, images=True, name="ridge")
-    nasty = made_up(classes=NASTY, name=NASTY[0], model=NASTY[1], settings={NASTY[2]: NASTY[3]})
+    digits = real_result(flipcert.KernelRidge(), images=True)
+    nasty = made_up(classes=NASTY, name=NASTY[0], model={"model": NASTY[1], NASTY[2]: NASTY[3]})
     return {
         "digits": [digits],
         "sweep": sweep(images=True),
         "large": [made_up(12_000, 50_000, [f"class {i}" for i in range(1000)])],
-        "names": [nasty, replace(nasty, name=NASTY[7], n_partitions=2)],
+        "names": [nasty, described(replace(nasty, name=NASTY[7]), partitions=2)],
         "single": [made_up(1, 30, 2)],
         "beyond": [made_up(beyond=0.3)],
         "unlabelled": [replace(made_up(exact=0.2), labels=None, name="")],
         "bare": [replace(made_up(votes=False), attacks=())],
         "many": [
-            made_up(seed=i, name=f"svm {i}", n_partitions=n, settings={"reg": i % 8})
+            made_up(seed=i, name=f"svm {i}", model={"partitions": n, "reg": i % 8})
             for i, n in enumerate(n for n in (1, 2, 5, 10, 20) for _ in range(8))
         ],
     }

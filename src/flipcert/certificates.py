@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from flipcert.evaluation.metrics import certified_accuracy, median_certified_rob
 
 _FORMAT = "flipcert-certificates-2"
 # What is told once for all test points.
-_HEADER = ("n_labels", "n_attackable", "threat")
+_HEADER = ("n_labels", "n_attackable", "threat", "model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,9 @@ class Certificates:
         Number of training labels that are not trusted: what the radius is about. All of them by default.
     threat : str
         What an attacker may do, and what the radius counts: "flips" of labels.
+    model : mapping of str to Any
+        What was certified, as plain values: the kind of model, its kernel, its parameters, as it was fitted. For
+        readers: reports show it.
     """
 
     prediction: NDArray[Any]
@@ -58,6 +62,7 @@ class Certificates:
     n_labels: int
     n_attackable: int = -1
     threat: str = "flips"
+    model: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.n_attackable < 0:
@@ -154,7 +159,11 @@ class Certificates:
         """
         arrays = {name: _storable(values, name) for name, values in self._columns().items() if values is not None}
         arrays["target_missing"] = np.ma.getmaskarray(self.target)
-        header = {"format": _FORMAT, **{name: getattr(self, name) for name in _HEADER}}
+        header = {
+            "format": _FORMAT,
+            **{name: getattr(self, name) for name in _HEADER},
+            "model": _check_model(dict(self.model)),
+        }
         arrays["header"] = np.array(json.dumps(header))
         with whole_file(path) as file:
             np.savez_compressed(file, **cast(dict[str, Any], arrays))
@@ -202,12 +211,32 @@ class Certificates:
                 n_labels=int(header["n_labels"]),
                 n_attackable=int(header["n_attackable"]),
                 threat=str(header["threat"]),
+                model=_check_model(header.get("model", {})),
             )
         except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
             raise ValueError(f"path={os.fspath(path)!r} is not a file of saved certificates.") from error
 
     def _columns(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in _HEADER}
+        return {own.name: getattr(self, own.name) for own in fields(self) if own.name not in _HEADER}
+
+
+def _check_model(described: Any) -> dict[str, Any]:
+    """Return the description of a model if it can be stored: names of parameters, plain values or lists of them."""
+    if not isinstance(described, dict) or not all(isinstance(name, str) for name in described):
+        raise ValueError(f"model must map names to plain values; got {described!r}.")
+    for name, value in described.items():
+        if not _is_plain(value):
+            raise ValueError(f"model must hold numbers, strings, booleans, None or lists; got {value!r} for {name!r}.")
+    partitions = described.get("partitions", 1)
+    if type(partitions) is not int or partitions < 1:
+        raise ValueError(f"model must name a number of partitions that is at least 1; got {partitions!r}.")
+    return described
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _storable(values: Any, name: str) -> NDArray[Any]:

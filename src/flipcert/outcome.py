@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +25,8 @@ class Outcome:
     target: NDArray[np.int64]
     rounding_sensitive: NDArray[np.bool_]
 
-    def certificates(self, classes: NDArray[Any], labels: Labels) -> Certificates:
-        """The same in the labels of the user."""
+    def certificates(self, classes: NDArray[Any], labels: Labels, model: Mapping[str, Any]) -> Certificates:
+        """The same in the labels of the user, with a description of the model."""
         return Certificates(
             prediction=classes[self.prediction],
             radius=self.radius,
@@ -36,4 +37,5 @@ class Outcome:
             rounding_sensitive=self.rounding_sensitive,
             n_labels=labels.n_labels,
             n_attackable=labels.n_movable,
+            model=model,
         )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from flipcert.certificates import Certificates
+from flipcert.description import behind
 from flipcert.flips.witness import Witness
 from flipcert.known_transformers import require_label_free
 from flipcert.randomness import chances
@@ -52,7 +54,7 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
     """
     classifier, inputs = _classifier_and_inputs(model, X, threat)
     certificates: Certificates = classifier.certify(inputs, **options)
-    return certificates
+    return replace(certificates, model=behind(model, certificates.model))
 
 
 def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> list[Witness | None]:

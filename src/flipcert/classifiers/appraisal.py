@@ -94,11 +94,12 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers that certify through an :class:`Appraisal`.
 
     A subclass says what is known about flip costs (``_appraise``) and which class comes second (``_runner_up``); it
-    keeps ``classes_`` and ``_labels``.
+    keeps ``classes_``, ``_labels`` and ``_description``.
     """
 
     classes_: NDArray[Any]
     _labels: Labels
+    _description: dict[str, Any]
 
     @abstractmethod
     def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
@@ -158,7 +159,7 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = self._check_test(X)
         outcome: Outcome = join(watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher()))
-        return outcome.certificates(self.classes_, self._labels)
+        return outcome.certificates(self.classes_, self._labels, self._description)
 
     # Rows that are certified at a time, and kept if someone watches; None takes all at once.
     _rows_together: int | None = None

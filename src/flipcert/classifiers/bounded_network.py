@@ -18,6 +18,7 @@ from flipcert.classifiers.network.squared import LabelLinearRun
 from flipcert.classifiers.network.stability import ConvexRun, Stability
 from flipcert.classifiers.network.training import Samples, forward, train
 from flipcert.classifiers.targets import encode_labels
+from flipcert.description import describe
 from flipcert.engine.blocks import map_blocks
 from flipcert.flips.labels import Labels
 from flipcert.validation import check_choice, check_integers, check_mask, check_n_jobs, check_number
@@ -165,6 +166,7 @@ class BoundedNetwork(AppraisedClassifier):
         self.coefs_ = [layer[:, :-1].T.numpy() for layer in self._layers]
         self.intercepts_ = [layer[:, -1].numpy() for layer in self._layers]
         self._choose_bounds(plan, samples, labels)
+        self._description = describe(self)
         return self
 
     def _make_plan(self, X: NDArray[np.float64]) -> Plan:

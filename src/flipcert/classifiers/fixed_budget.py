@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
 from flipcert.classifiers.targets import class_indices, encode_labels, predicted_indices, refuse_other_classes
+from flipcert.description import describe
 from flipcert.flips.labels import Labels
 from flipcert.steps import prefix_of_final_step
 from flipcert.validation import check_integers, check_mask
@@ -123,6 +124,7 @@ class FixedBudget(AppraisedClassifier):
             if most > targets.size:
                 raise ValueError(f"max_flips={most} is above the number of training labels, {targets.size}.")
         self.estimator_ = self._fitted(inputs, targets, mask)
+        self._description = describe(self)
         return self
 
     def _fitted(self, X: NDArray[Any], y: NDArray[Any], mask: NDArray[np.bool_] | None) -> Any:

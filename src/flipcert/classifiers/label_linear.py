@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.certificates import Certificates
 from flipcert.classifiers.product import Product
 from flipcert.classifiers.targets import class_indices, encode_labels, in_user_labels
+from flipcert.description import describe
 from flipcert.engine.blocks import (
     SMALLEST_BLOCK,
     block_rows,
@@ -99,6 +100,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self._dtype = inputs.dtype
         with one_blas_thread:
             self._fit_inputs(inputs)
+        self._description = describe(self)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -185,7 +187,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Certificates
         """
         outcome: Outcome = join(self._map_rows(X, self._certify_block, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._labels)
+        return outcome.certificates(self.classes_, self._labels, self._description)
 
     def _certify_block(self, X: NDArray[Any], rows: Rows) -> Outcome:
         """Exact radii of one block of rows."""

@@ -18,6 +18,7 @@ from flipcert.classifiers.svm_machine import Machine, rounding_of_sums
 from flipcert.classifiers.svm_point import Point
 from flipcert.classifiers.targets import encode_labels
 from flipcert.classifiers.weighed import appraise_weights
+from flipcert.description import describe
 from flipcert.engine.blocks import map_tasks, one_blas_thread
 from flipcert.engine.rounding import SAFETY
 from flipcert.flips.labels import Labels
@@ -139,6 +140,7 @@ class MilpSVM(AppraisedClassifier):
         rounding = targets.size * float(np.finfo(np.float64).eps)
         self._is_small = C * self._small._largest_row_sum <= 1 + rounding
         self._machines = {} if self._is_small else self._fit_machines(inputs, C)
+        self._description = describe(self)
         return self
 
     @property

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.certificates import Certificates
 from flipcert.classifiers.targets import encode_labels, in_user_labels
+from flipcert.description import describe
 from flipcert.engine.blocks import join, map_blocks, map_tasks
 from flipcert.engine.engines import functions_stay
 from flipcert.engine.mapped import is_large
@@ -160,6 +161,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             self._electorate = GreyBox(voters, self.classes_, self._labels, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
+        self._description = describe(self)
         return self
 
     @property
@@ -220,7 +222,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_number(time_limit, "time_limit")
 
         outcome: Outcome = join(self._map("certify", X, exact, time_limit, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._labels)
+        return outcome.certificates(self.classes_, self._labels, self._description)
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class wins the vote.

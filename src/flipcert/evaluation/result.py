@@ -44,12 +44,6 @@ class Result:
         What was proven, one entry a test point.
     labels : ndarray or None
         True labels of the test points where they are known.
-    model : str
-        Kind of model, such as "ridge".
-    n_partitions : int
-        Number of partitions; 1 for one model trained on everything.
-    settings : mapping of str to Any
-        Hyper-parameters other than the number of partitions, as they are to be shown.
     attacks : tuple of Attack
         Known attacks on some test points.
     test_images, train_images : mapping of int to ndarray of uint8
@@ -61,10 +55,22 @@ class Result:
     name: str
     certificates: Certificates
     labels: NDArray[Any] | None = None
-    model: str = ""
-    n_partitions: int = 1
-    settings: Mapping[str, Any] = field(default_factory=dict)
     attacks: tuple[Attack, ...] = ()
     test_images: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     train_images: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     seconds: float | None = None
+
+    @property
+    def model(self) -> str:
+        """Kind of model, such as "ridge"; empty where it is not known."""
+        return str(self.certificates.model.get("model", ""))
+
+    @property
+    def n_partitions(self) -> int:
+        """Number of partitions; 1 for one model trained on everything."""
+        return int(self.certificates.model.get("partitions", 1))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All else that is known of the model."""
+        return {name: value for name, value in self.certificates.model.items() if name not in ("model", "partitions")}

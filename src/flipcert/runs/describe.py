@@ -50,7 +50,7 @@ def versions() -> dict[str, str]:
 
 def describe_point(result: Result) -> dict[str, Any]:
     """One model and what was certified for it."""
-    settings = {"model": result.model, "partitions": result.n_partitions, **result.settings}
+    settings = {"partitions": 1, **result.certificates.model}
     described: dict[str, Any] = {"name": result.name, "settings": settings, "metrics": summarise(result)}
     if result.seconds is not None:
         described["seconds"] = round(result.seconds, 3)

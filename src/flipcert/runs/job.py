@@ -89,11 +89,9 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
         attacks = _attacks(model, X_test, certificates, job)
     return Result(
         name=settings.name,
-        certificates=certificates,
+        # The model saw scaled features, and perhaps rows of a stored kernel: the settings tell all of it.
+        certificates=replace(certificates, model=settings.description()),
         labels=job.test.y,
-        model=settings.model,
-        n_partitions=settings.partitions,
-        settings={name: value for name, value in settings.shown().items() if name != "model"},
         attacks=attacks,
         seconds=seconds,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from flipcert import kernels
@@ -18,6 +19,7 @@ from flipcert.classifiers import (
     SmoothedLinear,
     WeightedNeighbors,
 )
+from flipcert.description import describe
 from flipcert.ensemble import PartitionEnsemble
 
 
@@ -155,16 +157,15 @@ class Settings:
         """What scales the features; it never sees a label."""
         return SCALES[self.scale]()
 
-    def shown(self) -> dict[str, Any]:
-        """All that matters about the model, as plain values, without the number of partitions."""
-        shown: dict[str, Any] = {"model": self.model, **self.options, "scale": self.scale}
-        if self.classes is not None:
-            shown["classes"] = list(self.classes)
-        return shown
+    def description(self) -> dict[str, Any]:
+        """The model for readers, as one that is made in Python describes itself."""
+        return describe(self.estimator() if self.scale == "none" else make_pipeline(self.scaler(), self.estimator()))
 
     def identity(self) -> dict[str, Any]:
         """All that decides the results, as plain values."""
-        identity = {**self.shown(), "partitions": self.partitions}
+        identity = {"model": self.model, **self.options, "scale": self.scale, "partitions": self.partitions}
+        if self.classes is not None:
+            identity["classes"] = list(self.classes)
         if self.partitions > 1:
             identity["partition_rule"] = self.partition_rule
         if MODELS[self.model].seeded or (self.partitions > 1 and self.partition_rule == "random"):

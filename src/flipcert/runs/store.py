@@ -151,6 +151,7 @@ def _result(
         rounding_sensitive=own["rounding_sensitive"],
         n_labels=int(summary["n_labels"]),
         n_attackable=int(summary["n_attackable"]),
+        model=dict(point["settings"]),
     )
     mine = attacks["point"] == number if "point" in attacks else np.ones(attacks["row"].size, bool)
     flips = {name: values[mine] for name, values in attacks.items()}
@@ -166,14 +167,10 @@ def _result(
                 new=flips["new_label"][place],
             )
         )
-    settings = dict(point["settings"])
     return Result(
         name=point["name"],
         certificates=certificates,
         labels=own.get("label"),
-        model=settings.pop("model"),
-        n_partitions=int(settings.pop("partitions")),
-        settings=settings,
         attacks=tuple(known),
         test_images=images["test"],
         train_images=images["train"],

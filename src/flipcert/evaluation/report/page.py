@@ -210,7 +210,8 @@ def _varied(results: Sequence[Result]) -> list[str]:
     """Settings that are not the same for all results."""
     rows = [{"model": result.model, **result.settings} for result in results]
     keys = dict.fromkeys(key for row in rows for key in row)
-    return [key for key in keys if len({str(row.get(key, "")) for row in rows}) > 1]
+    # What some models do not have, such as the rule of ensembles, does not tell the others apart.
+    return [key for key in keys if len({str(row[key]) for row in rows if key in row}) > 1]
 
 
 def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:

@@ -9,11 +9,19 @@ import numpy as np
 from flipcert.evaluation.report.summary import Summary
 from flipcert.evaluation.report.words import percent, plural
 
+_NOT_PROVEN = (
+    "Not proven",
+    'Smoothing with method "published" follows a formula that over-states radii for more than two classes. Where this '
+    "page calls them proven, read: by that formula. It is there to reproduce figures; other methods prove what they "
+    "say.",
+)
+
 
 def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     """Terms and explanations, with the numbers of all results where they matter."""
     results = [s.result for s in summaries]
-    told = [
+    told = [] if all(s.proven for s in summaries) else [_NOT_PROVEN]
+    told += [
         (
             "What is proven",
             "A prediction that withstands r flips stays the same whichever r or fewer training labels are changed, to "
@@ -54,12 +62,12 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
         ),
         _rounding(summaries),
     ]
-    if any("ntk" in f"{r.model} {dict(r.settings)}".lower() for r in results):
+    if any(name in str(r.settings.get("kernel", "")).lower() for r in results for name in ("ntk", "nngp")):
         told.append(
             (
                 "Wide networks",
-                "With a neural tangent kernel the certificate is for the kernel machine. It carries over to a network "
-                "as far as the network is wide enough to behave like it.",
+                "With the kernel of an infinitely wide network the certificate is for the kernel machine. It carries "
+                "over to a network as far as the network is wide enough to behave like it.",
             )
         )
     if not all(s.labelled for s in summaries):

@@ -29,6 +29,11 @@ class Summary:
         return self.result.labels is not None
 
     @property
+    def proven(self) -> bool:
+        """Whether radii are what they are called; those of one published formula are not."""
+        return (self.result.model, self.result.settings.get("method")) != ("smoothed", "published")
+
+    @property
     def kind(self) -> str:
         """What the statements are about."""
         return "correct predictions" if self.labelled else "predictions"

@@ -74,6 +74,8 @@ def unbroken(sentence: object) -> Markup:
 
 def setting(value: object) -> str:
     """The value of a setting; 10, not 10.0, as the names of results have it."""
+    if isinstance(value, list):
+        return ", ".join(map(setting, value)) or "none"
     return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
