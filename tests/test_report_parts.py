@@ -7,7 +7,7 @@ import pytest
 
 from flipcert.evaluation.report.labels import place_labels
 from flipcert.evaluation.report.pictures import Album, png, thumbnail
-from flipcert.evaluation.report.words import headline, percent, setting, shorten
+from flipcert.evaluation.report.words import Exposure, headline, percent, setting, shorten
 from pages import png_pixels
 
 
@@ -31,7 +31,7 @@ from pages import png_pixels
     ],
 )
 def test_headlines(median, counting, points, labelled, said):
-    assert str(headline(median, counting, points, 50_000, labelled=labelled)) == said
+    assert str(headline(median, counting, points, Exposure(50_000, 50_000), labelled=labelled)) == said
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,17 @@ def test_percent(share, said):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(10.0, "10"), (0.1, "0.1"), (1e-7, "1e-07"), (3, "3"), ("2.0", "2.0"), (True, "True")]
+    ("value", "said"),
+    [
+        (10.0, "10"),
+        (0.1, "0.1"),
+        (1e-7, "1e-07"),
+        (3, "3"),
+        ("2.0", "2.0"),
+        (True, "True"),
+        ([64, 32], "64, 32"),
+        ([], "none"),
+    ],
 )
 def test_settings(value, said):
     assert setting(value) == said

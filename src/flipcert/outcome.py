@@ -27,13 +27,21 @@ class Outcome:
 
     def certificates(self, classes: NDArray[Any], labels: Labels, model: Mapping[str, Any]) -> Certificates:
         """The same in the labels of the user, with a description of the model."""
+
+        def lifted(radius: NDArray[np.int64]) -> NDArray[np.int64]:
+            """Radii; who withstands flips of all labels that can be flipped withstands any."""
+            return np.where(radius >= labels.n_movable, labels.n_labels, radius)
+
+        radius = lifted(self.radius)
         return Certificates(
             prediction=classes[self.prediction],
-            radius=self.radius,
-            radius_upper=self.radius_upper,
-            blackbox_radius=self.blackbox_radius,
+            radius=radius,
+            radius_upper=lifted(self.radius_upper),
+            blackbox_radius=None if self.blackbox_radius is None else lifted(self.blackbox_radius),
             runner_up=classes[self.runner_up],
-            target=np.ma.masked_array(classes[np.maximum(self.target, 0)], mask=self.target < 0),
+            target=np.ma.masked_array(
+                classes[np.maximum(self.target, 0)], mask=(self.target < 0) | (radius == labels.n_labels)
+            ),
             rounding_sensitive=self.rounding_sensitive,
             n_labels=labels.n_labels,
             n_attackable=labels.n_movable,

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from flipcert.cli.console import results
-from flipcert.evaluation.report.words import headline, plural
+from flipcert.evaluation.report.words import Exposure, amount, headline, plural
 from flipcert.evaluation.result import Result
 from flipcert.evaluation.series import counted
 from flipcert.evaluation.summary import summarise
@@ -28,10 +28,9 @@ def print_summary(result: Result) -> None:
         table.add_row(name, value)
     results.print(table)
     counts = counted(result.certificates, result.labels)
-    said = headline(
-        summary["median_radius"], int(counts.sum()), counts.size, summary["training_labels"],
-        labelled=result.labels is not None,
-    )  # fmt: skip
+    exposure = Exposure.of(result.certificates)
+    known = result.labels is not None
+    said = headline(summary["median_radius"], int(counts.sum()), counts.size, exposure, labelled=known)
     results.print(f"{said}.", soft_wrap=True)
 
 
@@ -46,21 +45,24 @@ def print_comparison(compared: list[Result]) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     for result in compared:
         summary = summarise(result)
-        upper = summary["median_radius_upper"]
-        median = f"{summary['median_radius']:,}"
+        most = summary["attackable_labels"]
+        median, upper = (amount(summary[name], most) for name in ("median_radius", "median_radius_upper"))
         table.add_row(
             *([f"{result.settings['reg']:g}"] if regs else []),
             str(result.n_partitions),
             *([f"{summary['accuracy']:.3f}"] if known else []),
-            median if upper == summary["median_radius"] else f"{median} to {upper:,}",
-            f"{summary['median_blackbox_radius']:,}" if "median_blackbox_radius" in summary else "",
-            f"{summary['largest_radius']:,}",
+            median if upper == median else f"{median} to {upper}",
+            amount(summary["median_blackbox_radius"], most) if "median_blackbox_radius" in summary else "",
+            amount(summary["largest_radius"], most),
             f"{summary['share_exact']:.3f}",
             "" if result.seconds is None else f"{result.seconds:.1f}",
         )
     results.print(table)
     whose = "correct predictions" if known else "predictions"
     results.print(f"Radius: label flips that {whose} are proven to withstand.", soft_wrap=True)
+    exposure = Exposure.of(compared[0].certificates)
+    if exposure.n_trusted:
+        results.print(f"An attacker can flip the {exposure.counted}{exposure.aside}.", soft_wrap=True)
 
 
 def print_flips(flips: FlipList, form: str) -> None:
@@ -83,6 +85,7 @@ def print_flips(flips: FlipList, form: str) -> None:
             "label": flips.label,
             "target": flips.target,
             "radius": flips.radius,
+            "attackable_labels": flips.n_attackable,
             "exact": flips.exact,
             "lead_before": None if flips.leads is None else float(flips.leads[0]),
         }
@@ -98,11 +101,11 @@ def print_flips(flips: FlipList, form: str) -> None:
 def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     right = "" if flips.label is None else f" ({'right' if flips.label == flips.prediction else 'wrong'})"
     results.print(
-        f"Row {flips.row} is predicted as {flips.prediction}{right}; no {flips.radius:,} flips change that.",
-        soft_wrap=True, markup=False,
-    )  # fmt: skip
+        f"Row {flips.row} is predicted as {flips.prediction}{right}; {_withstood(flips)}.", soft_wrap=True, markup=False
+    )
     if not rows:
-        results.print("No attack is known: no labelling changes it, or none was found.")
+        if flips.radius < flips.n_attackable:
+            results.print("No attack is known.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     headings = ["flip", "training row", "label", "becomes"]
@@ -120,21 +123,35 @@ def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
         )
     results.print(table)
     best = "the smallest attack" if flips.exact else "the smallest attack known"
-    results.print(
-        f"These {len(rows):,} flips turn it into {flips.target}; they are {best}.", soft_wrap=True, markup=False
-    )
+    turn, are = ("This flip turns", "it is") if len(rows) == 1 else (f"These {len(rows):,} flips turn", "they are")
+    results.print(f"{turn} it into {flips.target}; {are} {best}.", soft_wrap=True, markup=False)
+
+
+def _withstood(flips: FlipList) -> str:
+    """What one prediction withstands."""
+    exposure = Exposure(flips.n_labels, flips.n_attackable)
+    if exposure.n_attackable == 0:
+        return f"nothing can be flipped, as all {exposure.n_labels:,} training labels are trusted"
+    if flips.radius >= exposure.n_attackable:
+        return f"no flips of the {exposure.counted} change that{exposure.aside}"
+    counts = {0: "that is not proven to withstand a single flip", 1: "no single flip changes that"}
+    said = counts.get(flips.radius, f"no {flips.radius:,} flips change that")
+    return said + exposure.only(f", of the {exposure.counted}") + exposure.aside
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("test points", f"{summary['test_points']:,}"), ("training labels", f"{summary['training_labels']:,}")]
+    most = summary["attackable_labels"]
+    if most < summary["training_labels"]:
+        rows.append(("of them trusted", f"{summary['training_labels'] - most:,}"))
     if "accuracy" in summary:
         rows.append(("accuracy", f"{summary['accuracy']:.3f}"))
-    rows.append(("median radius", f"{summary['median_radius']:,}"))
+    rows.append(("median radius", amount(summary["median_radius"], most)))
     if summary["median_radius_upper"] != summary["median_radius"]:
-        rows.append(("median radius at most", f"{summary['median_radius_upper']:,}"))
+        rows.append(("median radius at most", amount(summary["median_radius_upper"], most)))
     if "median_blackbox_radius" in summary:
-        rows.append(("median by votes alone", f"{summary['median_blackbox_radius']:,}"))
-    rows.append(("largest radius", f"{summary['largest_radius']:,}"))
+        rows.append(("median by votes alone", amount(summary["median_blackbox_radius"], most)))
+    rows.append(("largest radius", amount(summary["largest_radius"], most)))
     rows.append(("share exact", f"{summary['share_exact']:.3f}"))
     shares = summary.get("certified_accuracy", summary.get("share_certified", {}))
     name = "certified accuracy" if "accuracy" in summary else "certified"

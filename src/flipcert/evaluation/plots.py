@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -61,7 +61,7 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
             axes.step(curves.flips, curves.votes, "--", where="post", color=colour, label=label, linewidth=1.5)
     kept = "correct" if y is not None else "as they are"
     axes.set(
-        xlabel="flipped training labels",
+        xlabel=_of_those_not_trusted("flipped training labels", named.values()),
         ylabel="certified accuracy" if y is not None else "share of predictions",
         xlim=(0, last + 1),
         ylim=(0, 1.02),
@@ -123,7 +123,8 @@ def plot_median_robustness(
     axes.set_ylim(bottom=0)
     axes.yaxis.get_major_locator().set_params(integer=True)
     kind = "correct predictions" if y is not None else "predictions"
-    axes.set(xlabel="number of partitions", ylabel="flipped labels", title=f"Flips that half of the {kind} withstand")
+    flipped = _of_those_not_trusted("flipped labels", [c for group in groups.values() for c in group.values()])
+    axes.set(xlabel="number of partitions", ylabel=flipped, title=f"Flips that half of the {kind} withstand")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
@@ -171,7 +172,7 @@ def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
     if sum(bins.beyond):
         axes.text(beyond + shift + 0.45 * bins.width, sum(bins.beyond), "any", ha="center", va="bottom")
     axes.set(
-        xlabel="flips that a prediction is proven to withstand",
+        xlabel=_of_those_not_trusted("flips that a prediction is proven to withstand", [certificates]),
         ylabel="test points",
         title="Certified radii",
     )
@@ -218,8 +219,20 @@ def plot_radius_by_class(certificates: Certificates, y: ArrayLike | None = None)
     axes.invert_yaxis()
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
     kind = "true class" if y is not None else "predicted class"
-    axes.set(xlabel="flips that a prediction is proven to withstand", title=f"Certified radii by {kind}")
+    withstood = _of_those_not_trusted("flips that a prediction is proven to withstand", [certificates])
+    axes.set(xlabel=withstood, title=f"Certified radii by {kind}")
     return figure
+
+
+def _of_those_not_trusted(name: str, certificates: Iterable[Certificates]) -> str:
+    """The name of an axis, which also says how many labels can be flipped if some are trusted."""
+    counts = {(c.n_attackable, c.n_labels) for c in certificates}
+    if all(attackable == total for attackable, total in counts):
+        return name
+    if len(counts) > 1:
+        return f"{name}\n(of labels that are not trusted)"
+    ((attackable, total),) = counts
+    return f"{name}\n(of {attackable:,} labels that are not trusted; {total - attackable:,} are trusted)"
 
 
 def _plain_text(label: Any) -> str:

@@ -21,6 +21,11 @@ def counted(certificates: Certificates, y: ArrayLike | None) -> NDArray[np.bool_
     return np.ones(len(certificates), dtype=bool) if y is None else certificates.correct(y)
 
 
+def reach(certificates: Certificates) -> int:
+    """The largest attack there can be, on all labels that are not trusted; no attack changes what withstands that."""
+    return min(certificates.limit, certificates.n_attackable)
+
+
 @dataclass(frozen=True, eq=False)
 class Curves:
     """Shares of test points that count and withstand each number of flips.
@@ -28,7 +33,7 @@ class Curves:
     Attributes
     ----------
     flips : ndarray of int64
-        Numbers of flips, evenly spaced from 0 to where next to nothing is left.
+        Numbers of flips, evenly spaced from 0 to where next to nothing is left; 0 alone where no label can be flipped.
     proven : ndarray of float64
         What is certified.
     attacked : ndarray of float64 or None
@@ -49,9 +54,9 @@ class Curves:
         last = nearly_all(c, counts) if last is None else last
         stride = max(1, -(-(last + 1) // _MOST_STEPS))
         flips = np.arange(0, last + 1 + stride, stride)
-        flips = flips[flips <= c.n_labels]
+        flips = flips[flips <= reach(c)]
         # Attacks are known where the upper bound says so; where no flips ever do, none is needed.
-        known = bool(np.any(c.radius_upper < c.n_labels)) or bool(c.exact.all())
+        known = bool(np.any(c.radius_upper < reach(c))) or bool(c.exact.all())
         return cls(
             flips=flips,
             proven=certified_accuracy(counts, c.radius, flips),
@@ -64,28 +69,36 @@ def nearly_all(certificates: Certificates, counts: NDArray[np.bool_]) -> int:
     """Flips that all but one in 200 of the points that count and are not out of reach withstand at most."""
     c = certificates
     radii = [c.radius, c.radius_upper] + ([] if c.blackbox_radius is None else [c.blackbox_radius])
-    reachable = [np.append(values[counts & (values < c.n_labels)], 0) for values in radii]
+    reachable = [np.append(values[counts & (values < reach(c))], 0) for values in radii]
     return max(int(np.quantile(values, 0.995, method="higher")) for values in reachable)
 
 
 @dataclass(frozen=True)
 class Medians:
-    """Median certified robustness of one certified test set: proven, at most, and by votes alone."""
+    """Median certified robustness of one certified test set: proven, at most, and by votes alone.
+
+    ``reach`` is the largest attack there can be; a median that large means any attack.
+    """
 
     proven: int
     attacked: int | None
     votes: int | None
+    reach: int
 
     @classmethod
     def of(cls, certificates: Certificates, counts: NDArray[np.bool_]) -> Medians:
         """Take the three medians; without enough known attacks there is no upper one."""
-        c = certificates
-        proven = median_certified_robustness(counts, c.radius)
-        attacked = median_certified_robustness(counts, c.radius_upper)
+        c, most = certificates, reach(certificates)
+
+        def median(radii: NDArray[np.int64]) -> int:
+            return min(median_certified_robustness(counts, radii), most)
+
+        proven, attacked = median(c.radius), median(c.radius_upper)
         return cls(
             proven=proven,
-            attacked=None if attacked == c.n_labels > proven else attacked,
-            votes=None if c.blackbox_radius is None else median_certified_robustness(counts, c.blackbox_radius),
+            attacked=None if attacked == most > proven else attacked,
+            votes=None if c.blackbox_radius is None else median(c.blackbox_radius),
+            reach=most,
         )
 
 
@@ -111,8 +124,8 @@ class Bins:
     @classmethod
     def of(cls, certificates: Certificates, counts: NDArray[np.bool_]) -> Bins:
         """Sort radii into bins of a round width."""
-        radius, n_labels = certificates.radius, certificates.n_labels
-        reachable = radius < n_labels
+        radius = certificates.radius
+        reachable = radius < reach(certificates)
         largest = int(radius[reachable].max(initial=0))
         width = next(w for w in _round_numbers() if largest // w < _MOST_BINS)
         size = largest // width + 1
@@ -132,14 +145,15 @@ class ClassSpread:
 
 
 def class_spreads(certificates: Certificates, counts: NDArray[np.bool_], labels: ArrayLike) -> list[ClassSpread]:
-    """Spread of radii in each class, classes in order."""
+    """Spread of radii in each class, classes in order; none is larger than the largest attack there can be."""
     classes, codes = np.unique(np.asarray(labels), return_inverse=True)
-    order = np.lexsort((certificates.radius, codes))
+    withstood = np.minimum(certificates.radius, reach(certificates))
+    order = np.lexsort((withstood, codes))
     bounds = np.searchsorted(codes[order], np.arange(classes.size + 1))
     spreads = []
     for label, start, stop in zip(classes, bounds[:-1], bounds[1:], strict=True):
         rows = order[start:stop]
-        radii = certificates.radius[rows[counts[rows]]]
+        radii = withstood[rows[counts[rows]]]
         # The largest r that a share of the points withstands, as the median is taken.
         places = [radii.size * percent // 100 for percent in (10, 25, 50, 75, 90)]
         quantiles = tuple(int(radii[place]) for place in places) if radii.size else None

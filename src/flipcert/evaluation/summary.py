@@ -17,12 +17,14 @@ _BUDGETS = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_00
 def summarise(result: Result) -> dict[str, Any]:
     """Numbers that describe a result; without labels those that need none.
 
-    Medians are over the correct predictions, or over all predictions where labels are not known.
+    Medians are over the correct predictions, or over all predictions where labels are not known. A radius of as many
+    flips as there are training labels means any flips.
     """
     c = result.certificates
     known = result.labels is not None
     counts = counted(c, result.labels)
     summary: dict[str, Any] = {"test_points": len(c), "training_labels": c.n_labels}
+    summary["attackable_labels"] = c.n_attackable
     if known:
         summary["accuracy"] = float(counts.mean())
     summary["median_radius"] = median_certified_robustness(counts, c.radius)
@@ -36,6 +38,7 @@ def summarise(result: Result) -> dict[str, Any]:
     summary["share_rounding_sensitive"] = float(c.rounding_sensitive.mean())
     name = "certified_accuracy" if known else "share_certified"
     budgets = _BUDGETS[: int(np.searchsorted(_BUDGETS, c.radius.max())) + 1]
+    budgets = budgets[budgets <= c.n_attackable]  # there are no other attacks
     shares = np.atleast_1d(certified_accuracy(counts, c.radius, budgets))
     summary[name] = {str(flips): float(share) for flips, share in zip(budgets, shares, strict=True)}
     return summary

@@ -28,7 +28,9 @@ class FlipList:
         What is predicted, what is right (None if not known), and what is predicted after the flips (None if no
         attack is known).
     radius : int
-        Flips that are proven not to suffice.
+        Flips that are proven not to suffice; as many as there are labels if none ever do.
+    n_labels, n_attackable : int
+        Number of training labels, and of those that are not trusted.
     exact : bool
         Whether no smaller attack exists.
     indices, old, new : ndarray
@@ -45,6 +47,8 @@ class FlipList:
     label: Any
     target: Any
     radius: int
+    n_labels: int
+    n_attackable: int
     exact: bool
     indices: NDArray[np.int64]
     old: NDArray[Any]
@@ -83,6 +87,8 @@ def flip_list(
         label=None if test.y is None else test.y[row].item(),
         target=None if witness is None else certificates.target[0].item(),
         radius=int(certificates.radius[0]),
+        n_labels=certificates.n_labels,
+        n_attackable=certificates.n_attackable,
         exact=bool(certificates.exact[0]),
         indices=np.empty(0, np.int64) if witness is None else witness.indices,
         old=y[:0] if witness is None else y[witness.indices],

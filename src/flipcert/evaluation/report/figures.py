@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.evaluation.report.chart import Plot, element, linear, logarithmic, round_ticks
 from flipcert.evaluation.report.labels import place_labels
-from flipcert.evaluation.report.words import between, percent, plural, shorten, tick
+from flipcert.evaluation.report.words import Exposure, amount, between, percent, plural, shorten, tick
 from flipcert.evaluation.series import Bins, Curves, Medians
 
 Legend = list[tuple[int, str, str]]  # number and style of a series, what it shows
@@ -28,7 +28,7 @@ class CurveNames:
 
 
 def accuracy_figure(
-    curves: Curves, half: tuple[int, float, str] | None, n_points: int, n_labels: int, *, labelled: bool
+    curves: Curves, half: tuple[int, float, str] | None, n_points: int, exposure: Exposure, *, labelled: bool
 ) -> tuple[Markup, Legend]:
     """Share of test points that withstand each number of flips; ``half`` is where half of them do, and its name."""
     flips, last = curves.flips, int(curves.flips[-1])
@@ -41,8 +41,8 @@ def accuracy_figure(
 
     plot = Plot(linear(last), linear(1.0))
     plot.grid([(share, f"{100 * share:.0f} %") for share in (0, 0.25, 0.5, 0.75, 1)], "share of test points")
-    ticks = [(t, f"{t:,}", tick(t / n_labels) if t else "") for t in round_ticks(last, 8)]
-    plot.base(ticks, "flipped training labels, and their share of all")
+    ticks = [(t, f"{t:,}", tick(t / exposure.n_attackable) if t else "") for t in round_ticks(last, 8)]
+    plot.base(ticks, f"flipped training labels, and their share {exposure.of_all}")
     steps = len(flips) < 2 or int(flips[1]) == 1
     if curves.attacked is not None and not np.array_equal(curves.attacked, curves.proven):
         plot.area(*_corners(flips, curves.proven, curves.attacked, steps), series=1)
@@ -68,14 +68,15 @@ def accuracy_figure(
     legend: Legend = [(series, style, name) for series, style, name, _, _ in lines]
     data = {
         "stride": int(flips[1]) if len(flips) > 1 else 1,
-        "labels": n_labels,
+        "labels": exposure.n_attackable,
+        "of": exposure.of_all,
         "points": n_points,
         "counts": [np.rint(shares * n_points).astype(int).tolist() for *_, shares in lines],
     }
     return element("div", plot.render(described), class_="curves", data_curves=json.dumps(data)), legend
 
 
-def histogram(bins: Bins, *, labelled: bool) -> tuple[Markup, Legend]:
+def histogram(bins: Bins, exposure: Exposure, *, labelled: bool) -> tuple[Markup, Legend]:
     """How many predictions have which radius."""
     heights = bins.counting + bins.others
     beyond = sum(bins.beyond)
@@ -85,12 +86,15 @@ def histogram(bins: Bins, *, labelled: bool) -> tuple[Markup, Legend]:
     plot = Plot(linear(size), linear(highest))
     plot.grid([(t, f"{t:,}") for t in round_ticks(highest, 4)], "test points")
     kind = "correct" if labelled else ""
-    columns = [(i, int(a), int(b), between(i * bins.width, (i + 1) * bins.width - 1)) for i, (a, b) in
-               enumerate(zip(bins.counting, bins.others, strict=True))]  # fmt: skip
+    columns = [
+        (i, int(right), int(wrong), f"{between(i * bins.width, (i + 1) * bins.width - 1)} flips")
+        for i, (right, wrong) in enumerate(zip(bins.counting, bins.others, strict=True))
+    ]
     if beyond:
-        columns.append((len(heights) + 1, *bins.beyond, "any number of"))
+        any_flips = "any number of flips" + exposure.only(" of labels that are not trusted")
+        columns.append((len(heights) + 1, *bins.beyond, any_flips))
     for i, right, wrong, flips in columns:
-        said = f"Withstand {flips} flips: {plural(right, f'{kind} prediction'.strip())}"
+        said = f"Withstand {flips}: {plural(right, f'{kind} prediction'.strip())}"
         said += f", {wrong:,} wrong" if labelled else ""
         if right:
             plot.bar(i + 0.06, i + 0.94, 0, right, "bar counting", said, 0)
@@ -137,9 +141,9 @@ def sweep_figure(
             if known:
                 plot.line(known, f"{style} {dash}", series)
         for n, m in points:
-            said = f"{name}, {plural(n, 'partition')}: half of the {kind} withstand {m.proven:,} flips"
-            said += "" if m.attacked is None else f", at most {m.attacked:,}"
-            said += "" if m.votes is None else f"; by the votes alone {m.votes:,}"
+            said = f"{name}, {plural(n, 'partition')}: half of the {kind} withstand {amount(m.proven, m.reach)} flips"
+            said += "" if m.attacked is None else f", at most {amount(m.attacked, m.reach)}"
+            said += "" if m.votes is None else f"; by the votes alone {amount(m.votes, m.reach)}"
             plot.dot(n, m.proven, style, said, series, shape)
     aside = _names_aside(plot, groups)
     described = (

@@ -9,7 +9,7 @@ function percent(share) {
 }
 
 for (const plot of document.querySelectorAll("[data-curves]")) {
-  const { stride, labels, points, counts } = JSON.parse(plot.dataset.curves);
+  const { stride, labels, of, points, counts } = JSON.parse(plot.dataset.curves);
   const figure = plot.closest("figure");
   const area = plot.querySelector(".plot > svg");
   const cursor = plot.querySelector(".cursor");
@@ -22,7 +22,7 @@ for (const plot of document.querySelectorAll("[data-curves]")) {
     slider.value = place;
     for (const end of ["x1", "x2"]) cursor.setAttribute(end, `${(100 * place) / last}%`);
     for (const node of figure.querySelectorAll("[data-flips]")) node.textContent = flips.toLocaleString("en");
-    for (const node of figure.querySelectorAll("[data-share]")) node.textContent = `${percent(Math.min(flips / labels, 1))} of all`;
+    for (const node of figure.querySelectorAll("[data-share]")) node.textContent = `${percent(flips / labels)} ${of}`;
     slider.setAttribute("aria-valuetext", `${flips} flipped labels`);
     counts.forEach((curve, i) => {
       figure.querySelector(`[data-curve="${i}"]`).textContent = percent(curve[place] / points);

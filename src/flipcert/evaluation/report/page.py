@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
-import numpy as np
 from markupsafe import Markup
 
 import flipcert
@@ -21,7 +20,7 @@ from flipcert.evaluation.report.panel import panel, row
 from flipcert.evaluation.report.pictures import Album
 from flipcert.evaluation.report.promises import promises
 from flipcert.evaluation.report.summary import Summary
-from flipcert.evaluation.report.words import percent, plural, setting, shorten, unbroken
+from flipcert.evaluation.report.words import Exposure, percent, plural, setting, shorten, unbroken
 from flipcert.evaluation.result import Result
 
 _MOST_DETAILED = 48
@@ -121,11 +120,11 @@ def _best(summaries: Sequence[Summary]) -> Summary:
 
 def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
     proven, attacked = best.medians.proven, best.medians.attacked
-    n_labels = best.result.certificates.n_labels
     sentences = []
-    if best.counts.any():
-        told = "Whichever labels an attacker picks, and whatever they are flipped to: this is proven, not estimated."
-        if attacked is not None and 0 < proven == attacked < n_labels and best.counts.sum() > 1:
+    if best.counts.any() and proven and best.proven:
+        which = "Whichever of these labels" if best.exposure.n_trusted else "Whichever labels"
+        told = f"{which} an attacker picks, and whatever they are flipped to: this is proven, not estimated."
+        if attacked is not None and proven == attacked < best.reach and best.counts.sum() > 1:
             told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
         sentences.append(told)
     if len(summaries) > 1:
@@ -151,26 +150,18 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
     else:
         figures.append(("test points", f"{len(c):,}", ""))
     # What an attacker who has one label in a hundred could do.
-    flips = max(1, c.n_labels // 100)
-    share = float(np.mean(best.counts & (c.radius >= flips)))
-    kept = "proven correct" if best.labelled else "proven unchanged"
-    figures.append(
-        (
-            f"{kept} under {plural(flips, 'flip')}",
-            percent(share),
-            f"{percent(flips / c.n_labels)} of the labels flipped",
-        )
-    )
+    if best.reach:
+        flips = max(1, c.n_attackable // 100)
+        kept = "proven correct" if best.labelled else "proven unchanged"
+        remark = f"{best.exposure.share(flips)} of the {best.exposure.labels} flipped"
+        figures.append((f"{kept} under {plural(flips, 'flip')}", percent(best.share(c.radius, flips)), remark))
     figures.append(
         ("radii known exactly", percent(c.exact.mean()), "the others are lower bounds" if not c.exact.all() else "")
     )
-    figures.append(
-        (
-            "training labels",
-            f"{c.n_labels:,}",
-            f"in {plural(best.result.n_partitions, 'partition')}" if best.result.n_partitions > 1 else "one model",
-        )
-    )
+    n = best.result.n_partitions
+    remark = best.exposure.only(f"{best.exposure.n_trusted:,} of them trusted, ")
+    remark += f"in {plural(n, 'partition')}" if n > 1 else "one model"
+    figures.append(("training labels", f"{c.n_labels:,}", remark))
     return figures
 
 
@@ -222,6 +213,7 @@ def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
             "partitions": result.n_partitions,
             **result.settings,
             "training labels": f"{result.certificates.n_labels:,}",
+            **_trusted(Exposure.of(result.certificates)),
             "test points": f"{len(result.certificates):,}",
             "seconds": None if result.seconds is None else f"{result.seconds:,.1f}",
         }
@@ -243,6 +235,13 @@ def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
         "rows": [(name, ["" if row.get(k) is None else setting(row[k]) for k in differing]) for name, row in named],
     }
     return {"settings": table, "varied": varied if differing else None}
+
+
+def _trusted(exposure: Exposure) -> dict[str, str]:
+    """Settings of a result with trusted labels."""
+    if not exposure.n_trusted:
+        return {}
+    return {"trusted labels": f"{exposure.n_trusted:,}", "labels that can be flipped": f"{exposure.n_attackable:,}"}
 
 
 @cache

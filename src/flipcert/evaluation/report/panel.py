@@ -11,7 +11,7 @@ from flipcert.evaluation.report.chart import element, round_ticks
 from flipcert.evaluation.report.figures import accuracy_figure, histogram, spread_bar
 from flipcert.evaluation.report.pictures import Album
 from flipcert.evaluation.report.summary import Summary
-from flipcert.evaluation.report.words import percent, plural
+from flipcert.evaluation.report.words import Exposure, amount, percent, plural
 from flipcert.evaluation.series import ClassSpread
 
 
@@ -26,9 +26,9 @@ def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
         "n_partitions": result.n_partitions,
         "accuracy": "" if s.accuracy is None else percent(s.accuracy),
         "medians": {
-            "proven": _radius(s.medians.proven, c.n_labels),
-            "attacked": "" if s.medians.attacked is None else _radius(s.medians.attacked, c.n_labels),
-            "votes": "" if s.medians.votes is None else f"{s.medians.votes:,}",
+            "proven": amount(s.medians.proven, s.reach),
+            "attacked": "" if s.medians.attacked is None else amount(s.medians.attacked, s.reach),
+            "votes": "" if s.medians.votes is None else amount(s.medians.votes, s.reach),
         },
         "exact": percent(c.exact.mean()),
         "seconds": "" if result.seconds is None else f"{result.seconds:,.1f}",
@@ -37,20 +37,13 @@ def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
 
 def panel(summary: Summary, album: Album) -> dict[str, Any]:
     """Figures, tables and sentences about one result."""
-    s, c = summary, summary.result.certificates
-    curve, curve_legend = accuracy_figure(s.curves, s.half, len(c), c.n_labels, labelled=s.labelled)
-    bars, bar_legend = histogram(s.bins, labelled=s.labelled)
+    s = summary
+    bars, bar_legend = histogram(s.bins, s.exposure, labelled=s.labelled)
     fragile, robust = s.notable
     return {
         "labelled": s.labelled,
         "headline": s.headline,
-        "curve": curve,
-        "curve_legend": curve_legend,
-        "curve_note": _curve_note(s),
-        "has_attacked": s.curves.attacked is not None,
-        "has_votes": s.curves.votes is not None,
-        "milestones": s.milestones,
-        "probe": _probe(s, curve_legend),
+        **_curve(s),
         "histogram": bars,
         "histogram_legend": bar_legend,
         "histogram_hint": f"Bars of {plural(s.bins.width, 'flip')}. Point at one to read it.",
@@ -62,8 +55,20 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
     }
 
 
-def _radius(radius: int, n_labels: int) -> str:
-    return "any" if radius == n_labels else f"{radius:,}"
+def _curve(s: Summary) -> dict[str, Any]:
+    """Shares under flips, if there is something to flip."""
+    if s.reach == 0:
+        return {"curve": None}
+    curve, legend = accuracy_figure(s.curves, s.half, len(s.result.certificates), s.exposure, labelled=s.labelled)
+    return {
+        "curve": curve,
+        "curve_legend": legend,
+        "curve_note": _curve_note(s),
+        "has_attacked": s.curves.attacked is not None,
+        "has_votes": s.curves.votes is not None,
+        "milestones": s.milestones,
+        "probe": _probe(s, legend),
+    }
 
 
 def _curve_note(s: Summary) -> str:
@@ -72,7 +77,7 @@ def _curve_note(s: Summary) -> str:
         if s.labelled
         else "predictions are proven to stay as they are,"
     )
-    note = f"How many {kept} whichever labels an attacker flips."
+    note = f"How many {kept} whichever {s.exposure.labels} an attacker flips."
     if s.curves.attacked is None:
         return note + " No attack is known, so how much more holds in truth is open."
     if s.result.certificates.exact[s.counts].all():
@@ -87,7 +92,7 @@ def _probe(s: Summary, legend: list[tuple[int, str, str]]) -> dict[str, Any]:
     stride = int(s.curves.flips[1])
     return {
         "flips": flips,
-        "share": f"{percent(flips / s.result.certificates.n_labels)} of all",
+        "share": f"{s.exposure.share(flips)} {s.exposure.of_all}",
         "last": s.curves.flips.size - 1,
         "place": round(flips / stride),
         "shares": [(name, style, shares[style]) for _, style, name in legend],
@@ -104,7 +109,8 @@ def _radius_note(s: Summary) -> str:
         note += f" {zero:,} {which} {verb} proven to withstand none."
     if s.bins.beyond[0]:
         count = s.bins.beyond[0]
-        note += f" No flips at all change {plural(count, s.kind[:-1])}."
+        note += f" No flips at all{s.exposure.only(' of labels that are not trusted')} change "
+        note += f"{plural(count, s.kind[:-1])}."
     return note
 
 
@@ -113,18 +119,17 @@ def _classes(s: Summary) -> dict[str, Any]:
     present = [spread for spread in s.classes if spread.quantiles is not None]
     if len(s.classes) < 2 or not present:
         return {"classes": []}
-    n_labels = s.result.certificates.n_labels
     ranked = sorted(present, key=lambda spread: spread.quantiles[2] if spread.quantiles else 0)
     half = 2 * s.detail
     hidden = len(ranked) - 2 * half
     shown: Sequence[ClassSpread] = ranked if hidden <= 0 else ranked[:half] + ranked[-half:]
-    highest = max([q for spread in shown for q in spread.quantiles or () if q < n_labels], default=1) or 1
+    highest = max([q for spread in shown for q in spread.quantiles or () if q < s.reach], default=1) or 1
     rows: list[dict[str, Any]] = [
         {
             "label": spread.label,
             "count": f"{spread.n_counting:,} of {spread.n_points:,}" if s.labelled else f"{spread.n_points:,}",
             "bar": spread_bar(spread.quantiles or (), highest),
-            "median": _radius((spread.quantiles or (0, 0, 0))[2], n_labels),
+            "median": amount((spread.quantiles or (0, 0, 0))[2], s.reach),
         }
         for spread in shown
     ]
@@ -171,7 +176,7 @@ def _point(s: Summary, row: int, album: Album) -> dict[str, Any]:
         "picture": album.show(result.test_images.get(row), f"test row {row}"),
         "prediction": c.prediction[row],
         "said": _what_it_takes(
-            int(c.radius[row]), int(c.radius_upper[row]), c.n_labels, target, None if attack is None else len(flips)
+            int(c.radius[row]), int(c.radius_upper[row]), s.exposure, target, None if attack is None else len(flips)
         ),
         "flips": [
             {
@@ -186,11 +191,11 @@ def _point(s: Summary, row: int, album: Album) -> dict[str, Any]:
     }
 
 
-def _what_it_takes(radius: int, upper: int, n_labels: int, target: Any, n_flips: int | None) -> str:
-    if radius == n_labels:
-        return "Withstands any flips."
+def _what_it_takes(radius: int, upper: int, exposure: Exposure, target: Any, n_flips: int | None) -> str:
+    if radius >= exposure.n_attackable:
+        return f"Withstands any flips{exposure.only(' of labels that are not trusted')}."
     proven = "Not proven to withstand one flip" if radius == 0 else f"Withstands {plural(radius, 'flip')}"
-    if upper == n_labels and n_flips is None:
+    if upper >= exposure.n_attackable and n_flips is None:
         return f"{proven}; no attack is known."
     needed = upper + 1 if n_flips is None else n_flips
     into = "change it" if target is None else f"make it {target}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from flipcert.evaluation.report.summary import Summary
-from flipcert.evaluation.report.words import percent, plural
+from flipcert.evaluation.report.words import Exposure, percent, plural
+from flipcert.evaluation.result import Result
 
 _NOT_PROVEN = (
     "Not proven",
@@ -20,13 +21,16 @@ _NOT_PROVEN = (
 def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     """Terms and explanations, with the numbers of all results where they matter."""
     results = [s.result for s in summaries]
+    exposures = {s.exposure for s in summaries}
+    labels = "labels that are not trusted" if any(e.n_trusted for e in exposures) else "labels"
     told = [] if all(s.proven for s in summaries) else [_NOT_PROVEN]
     told += [
         (
             "What is proven",
-            "A prediction that withstands r flips stays the same whichever r or fewer training labels are changed, to "
-            "whichever classes. It is a mathematical proof about the model as it is, not an estimate from trials.",
+            f"A prediction that withstands r flips stays the same whichever r or fewer training {labels} are changed, "
+            "to whichever classes. It is a mathematical proof about the model as it is, not an estimate from trials.",
         ),
+        *_trusted(exposures),
         (
             "One point at a time",
             "Every test point is taken by itself: the attacker may aim all flips at it alone. One set of flips need "
@@ -35,18 +39,11 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
         ),
         _tightness(summaries),
     ]
-    if any(r.certificates.blackbox_radius is not None for r in results):
-        told.append(
-            (
-                "Votes alone",
-                "What follows from the votes of the ensemble if every flip could change one vote (black-box). The "
-                "proof shown here also uses how many flips each vote withstands (white-box).",
-            )
-        )
+    told += _votes_alone(results)
     told += [
         (
             "Labels only",
-            "Attackers may change labels, and nothing else. Features, and which rows there are, are trusted; so is "
+            f"Attackers may change {labels}, and nothing else. Features, and which rows there are, are trusted; so is "
             "everything made from features alone. Poisoned inputs, added or removed rows are not covered.",
         ),
         (
@@ -79,6 +76,38 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
             )
         )
     return told
+
+
+def _trusted(exposures: Collection[Exposure]) -> list[tuple[str, str]]:
+    if not any(e.n_trusted for e in exposures):
+        return []
+    which = "Some training labels are trusted (the settings tell how many)"
+    if len(exposures) == 1:
+        (e,) = exposures
+        which = f"{e.n_trusted:,} of the {e.n_labels:,} training labels {'is' if e.n_trusted == 1 else 'are'} trusted"
+    return [
+        (
+            "Trusted labels",
+            f"{which}: an attacker cannot flip them. All numbers are about the others, and shares of labels are shares "
+            "of those. Should a trusted label be flipped after all, nothing here is promised.",
+        )
+    ]
+
+
+def _votes_alone(results: Sequence[Result]) -> list[tuple[str, str]]:
+    ensembles = [(r.certificates.radius, r.certificates.blackbox_radius) for r in results]
+    pairs = [(radius, votes) for radius, votes in ensembles if votes is not None]
+    if not pairs:
+        return []
+    meaning = "What follows from the votes of the ensemble if every flip could change one vote (black-box). "
+    if all(np.array_equal(radius, votes) for radius, votes in pairs):
+        return [("Votes alone", meaning + "The radii shown here are no larger.")]
+    return [
+        (
+            "Votes alone",
+            meaning + "The proof shown here also uses how many flips each vote withstands (white-box).",
+        )
+    ]
 
 
 def _tightness(summaries: Sequence[Summary]) -> tuple[str, str]:

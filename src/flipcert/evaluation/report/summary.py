@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.evaluation.report.points import notable_points
-from flipcert.evaluation.report.words import Sentence, headline, percent
+from flipcert.evaluation.report.words import Exposure, Sentence, headline, percent
 from flipcert.evaluation.result import Attack, Result
-from flipcert.evaluation.series import Bins, ClassSpread, Curves, Medians, class_spreads, counted
+from flipcert.evaluation.series import Bins, ClassSpread, Curves, Medians, class_spreads, counted, reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,16 @@ class Summary:
     def kind(self) -> str:
         """What the statements are about."""
         return "correct predictions" if self.labelled else "predictions"
+
+    @cached_property
+    def exposure(self) -> Exposure:
+        """The labels that can be flipped, in words."""
+        return Exposure.of(self.result.certificates)
+
+    @property
+    def reach(self) -> int:
+        """The largest attack there can be."""
+        return reach(self.result.certificates)
 
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
@@ -79,14 +89,15 @@ class Summary:
     @cached_property
     def headline(self) -> Sentence:
         """The finding in words."""
-        c = self.result.certificates
-        return headline(self.medians.proven, int(self.counts.sum()), len(c), c.n_labels, labelled=self.labelled)
+        return headline(
+            self.medians.proven, int(self.counts.sum()), self.counts.size, self.exposure, labelled=self.labelled
+        )
 
     @cached_property
     def milestones(self) -> list[tuple[int, str, str, str]]:
         """Rows of a table: flips, and the shares proven, under known attacks, by votes."""
         c = self.result.certificates
-        last = int(c.radius[self.counts & (c.radius < c.n_labels)].max(initial=1))
+        last = int(c.radius[self.counts & (c.radius < self.reach)].max(initial=1))
         flips = sorted({0, 1, *(round(last * part / 10) for part in range(1, 11))})
         return [(r, *self.shares(r)) for r in flips]
 

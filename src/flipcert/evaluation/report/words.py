@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
+
+from flipcert.certificates import Certificates
 
 
 class Sentence(NamedTuple):
@@ -20,28 +23,83 @@ class Sentence(NamedTuple):
         return "".join(self)
 
 
-def headline(median: int, n_counting: int, n_points: int, n_labels: int, *, labelled: bool) -> Sentence:
+@dataclass(frozen=True)
+class Exposure:
+    """The training labels that an attacker can flip, in words; the others are trusted."""
+
+    n_labels: int
+    n_attackable: int
+
+    @classmethod
+    def of(cls, certificates: Certificates) -> Exposure:
+        """Take the numbers of certified predictions."""
+        return cls(certificates.n_labels, certificates.n_attackable)
+
+    @property
+    def n_trusted(self) -> int:
+        """Number of labels that cannot be flipped."""
+        return self.n_labels - self.n_attackable
+
+    def only(self, text: str) -> str:
+        """What there is to say only if labels are trusted."""
+        return text if self.n_trusted else ""
+
+    @property
+    def aside(self) -> str:
+        """How many are trusted, at the end of a sentence; nothing if none is."""
+        return self.only(f"; {self.n_trusted:,} {'is' if self.n_trusted == 1 else 'are'} trusted")
+
+    @property
+    def labels(self) -> str:
+        """What can be flipped."""
+        return "labels" + self.only(" that are not trusted")
+
+    @property
+    def counted(self) -> str:
+        """The same with their number."""
+        if not self.n_trusted:
+            return f"{self.n_labels:,} training labels"
+        return "one label that is not trusted" if self.n_attackable == 1 else f"{self.n_attackable:,} {self.labels}"
+
+    def share(self, flips: int) -> str:
+        """Flips as a share of the labels that can be flipped."""
+        return percent(flips / max(self.n_attackable, 1))
+
+    @property
+    def of_all(self) -> str:
+        """What shares are of, beside a number or an axis."""
+        return "of those not trusted" if self.n_trusted else "of all"
+
+
+def headline(median: int, n_counting: int, n_points: int, exposure: Exposure, *, labelled: bool) -> Sentence:
     """Say what half of the predictions withstand."""
     if n_counting == 0:
         return Sentence("No prediction is correct", "", ", so there is no robustness to measure")
+    if exposure.n_attackable == 0:
+        return Sentence("Nothing can be flipped: ", f"all {exposure.n_labels:,} training labels are trusted", "")
     kind = "correct prediction" if labelled else "prediction"
     if n_counting > 1:
-        if median == 0:
-            return Sentence(f"Fewer than half of the {kind}s are proven to withstand ", "a single flipped label", "")
-        start = f"Half of the {kind}s withstand "
+        start, none = f"Half of the {kind}s withstand ", f"Fewer than half of the {kind}s are proven to withstand "
     else:
         subject = "The prediction" if n_points == 1 else f"The only {kind}"
-        if median == 0:
-            return Sentence(f"{subject} is not proven to withstand ", "a single flipped label", "")
-        start = f"{subject} withstands "
-    if median == n_labels:
-        return Sentence(start, "any flips", f" of the {n_labels:,} training labels")
-    return Sentence(start, flipped(median), f", {percent(median / n_labels)} of the training set")
+        start, none = f"{subject} withstands ", f"{subject} is not proven to withstand "
+    if median == 0:
+        trusted = f", of the {exposure.counted}{exposure.aside}"
+        return Sentence(none, "a single flipped label", exposure.only(trusted))
+    if median >= exposure.n_attackable:
+        return Sentence(start, "any flips", f" of the {exposure.counted}{exposure.aside}")
+    whole = f"the {exposure.counted}{exposure.aside}" if exposure.n_trusted else "the training set"
+    return Sentence(start, flipped(median), f", {exposure.share(median)} of {whole}")
 
 
 def flipped(count: int) -> str:
     """Number of flipped labels."""
     return f"{count:,} flipped label" + ("" if count == 1 else "s")
+
+
+def amount(radius: int, most: int) -> str:
+    """How many flips are withstood, where an attack can make ``most`` of them."""
+    return "any" if radius >= most else f"{radius:,}"
 
 
 def plural(count: int, noun: str) -> str:
