@@ -16,6 +16,15 @@ def test_demo(tmp_path, monkeypatch):
     assert "$ flipcert sweep" in result.stdout
     assert "Half of the correct predictions withstand 15 flipped labels" in result.stdout
     assert "…" not in result.stdout
+    # Not the model with the largest radii, which is far less accurate.
+    assert "The one to choose is ridge, reg 1, one model: on average over attacks of 0 to 14 flips" in result.stdout
+    assert "Without an attack 95.6 % are right; under 14 flips, 53.1 % are proven to stay so." in result.stdout
+    assert (
+        "The largest median radius, 18 flips, has ridge, reg 10, one model. Without an attack 89.7 %" in result.stdout
+    )
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert "This is ridge, reg 1, one model, of the 15 results on this page the one to choose: on average" in page
+    assert '<meta name="description" content="Half of the correct predictions withstand 15 flipped labels' in page
     assert result.stdout.rstrip().endswith("Open demo/report.html in a browser.")
     assert "reg 0.1, 25 partitions" in (tmp_path / "demo" / "report.html").read_text()
     (tmp_path / "file").write_text("")

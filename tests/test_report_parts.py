@@ -7,7 +7,7 @@ import pytest
 
 from flipcert.evaluation.report.labels import place_labels
 from flipcert.evaluation.report.pictures import Album, png, thumbnail
-from flipcert.evaluation.report.words import Exposure, headline, percent, setting, shorten
+from flipcert.evaluation.words import Exposure, headline, percent, setting, shorten
 from pages import png_pixels
 
 

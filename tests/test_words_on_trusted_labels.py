@@ -15,10 +15,10 @@ import flipcert
 from command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, run, summary_of
 from flipcert import plots
 from flipcert.evaluation.report import report_page
-from flipcert.evaluation.report.words import Exposure, headline
 from flipcert.evaluation.result import Result
 from flipcert.evaluation.series import Curves, Medians
 from flipcert.evaluation.summary import summarise
+from flipcert.evaluation.words import Exposure, headline
 from pages import Page
 from results import made_up
 
@@ -69,11 +69,12 @@ def test_no_sentence_on_the_page_speaks_of_labels_that_cannot_be_flipped(n_attac
     result = result if labelled else replace(result, labels=None)
     said = said_by([result])
     trusted = 5000 - n_attackable
-    verb = "is" if trusted == 1 else "are"
-    assert f"{trusted:,} of the 5,000 training labels {verb} trusted: an attacker cannot flip them." in said
+    told = f"{trusted:,} of the 5,000 training labels {'is' if trusted == 1 else 'are'} trusted"
+    told = told if n_attackable else "All 5,000 training labels are trusted"
+    assert f"{told}: an attacker cannot flip them." in said
     assert f"trusted labels{trusted:,}" in said
     assert f"labels that can be flipped{n_attackable:,}" in said
-    assert f"{trusted:,} of them trusted" in said
+    assert ("all of them trusted" if n_attackable == 0 else f"{trusted:,} of them trusted") in said
     for untrue in ("of the training set", "of all", "whichever labels an attacker", "Whichever labels", "5,000 flip"):
         assert untrue not in said, untrue
     # No attack is larger than what can be flipped.

@@ -11,16 +11,19 @@ from rich import box
 from rich.table import Table
 
 from flipcert.cli.console import results
-from flipcert.evaluation.report.words import Exposure, amount, headline, plural
 from flipcert.evaluation.result import Result
 from flipcert.evaluation.series import counted
 from flipcert.evaluation.summary import summarise
+from flipcert.evaluation.words import Exposure, amount, headline, plural
+from flipcert.evaluation.worth import WHAT_MENDS_IT, Standing, rule, why
 from flipcert.runs.flip_list import FlipList
 
 
 def print_summary(result: Result) -> None:
     """The numbers of one result, and what the median means in words."""
     summary = summarise(result)
+    if "warning" in summary:
+        _say(summary["warning"], style="bold")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     table.add_column(result.name, justify="right")
@@ -31,38 +34,44 @@ def print_summary(result: Result) -> None:
     exposure = Exposure.of(result.certificates)
     known = result.labels is not None
     said = headline(summary["median_radius"], int(counts.sum()), counts.size, exposure, labelled=known)
-    results.print(f"{said}.", soft_wrap=True)
+    _say(f"{said}.")
 
 
 def print_comparison(compared: list[Result]) -> None:
-    """One row a result."""
+    """One row a result, and which one to choose."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     known = compared[0].labels is not None
     regs = any("reg" in result.settings for result in compared)
     headings = [*(["reg"] if regs else []), "parti-\ntions", *(["accu-\nracy"] if known else [])]
-    headings += ["median\nradius", "by votes\nalone", "largest\nradius", "\nexact", "\nseconds"]
+    headings += ["proven\nat 1 %", "mean\nto 1 %", "median\nradius", "by votes\nalone", "\nexact", "\nseconds"]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    for result in compared:
+    standings = [Standing.of(result, result.name) for result in compared]
+    if not all(standing.tells for standing in standings):
+        _say(f"Models marked * are no better than one answer for all test points. {WHAT_MENDS_IT}", style="bold")
+    for result, standing in zip(compared, standings, strict=True):
         summary = summarise(result)
         most = summary["attackable_labels"]
         median, upper = (amount(summary[name], most) for name in ("median_radius", "median_radius_upper"))
         table.add_row(
             *([f"{result.settings['reg']:g}"] if regs else []),
-            str(result.n_partitions),
-            *([f"{summary['accuracy']:.3f}"] if known else []),
+            f"{result.n_partitions}{'' if standing.tells else ' *'}",
+            *([f"{standing.accuracy:.3f}"] if known else []),
+            f"{standing.kept:.3f}",
+            f"{standing.average:.3f}",
             median if upper == median else f"{median} to {upper}",
             amount(summary["median_blackbox_radius"], most) if "median_blackbox_radius" in summary else "",
-            amount(summary["largest_radius"], most),
             f"{summary['share_exact']:.3f}",
             "" if result.seconds is None else f"{result.seconds:.1f}",
         )
     results.print(table)
     whose = "correct predictions" if known else "predictions"
-    results.print(f"Radius: label flips that {whose} are proven to withstand.", soft_wrap=True)
+    _say(f"Radius: label flips that {whose} are proven to withstand. {rule(known)}")
     exposure = Exposure.of(compared[0].certificates)
     if exposure.n_trusted:
-        results.print(f"An attacker can flip the {exposure.counted}{exposure.aside}.", soft_wrap=True)
+        _say(f"An attacker can flip the {exposure.counted}{exposure.aside}.")
+    if len(standings) > 1:
+        _say(f"\n{why(standings)}", style="bold")
 
 
 def print_flips(flips: FlipList, form: str) -> None:
@@ -100,12 +109,10 @@ def print_flips(flips: FlipList, form: str) -> None:
 
 def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     right = "" if flips.label is None else f" ({'right' if flips.label == flips.prediction else 'wrong'})"
-    results.print(
-        f"Row {flips.row} is predicted as {flips.prediction}{right}; {_withstood(flips)}.", soft_wrap=True, markup=False
-    )
+    _say(f"Row {flips.row} is predicted as {flips.prediction}{right}; {_withstood(flips)}.")
     if not rows:
         if flips.radius < flips.n_attackable:
-            results.print("No attack is known.")
+            _say("No attack is known.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     headings = ["flip", "training row", "label", "becomes"]
@@ -124,7 +131,7 @@ def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     results.print(table)
     best = "the smallest attack" if flips.exact else "the smallest attack known"
     turn, are = ("This flip turns", "it is") if len(rows) == 1 else (f"These {len(rows):,} flips turn", "they are")
-    results.print(f"{turn} it into {flips.target}; {are} {best}.", soft_wrap=True, markup=False)
+    _say(f"{turn} it into {flips.target}; {are} {best}.")
 
 
 def _withstood(flips: FlipList) -> str:
@@ -157,6 +164,11 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     name = "certified accuracy" if "accuracy" in summary else "certified"
     rows += [(f"{name} at {plural(int(flips), 'flip')}", f"{share:.3f}") for flips, share in shares.items()]
     return rows
+
+
+def _say(text: str, style: str = "") -> None:
+    """Print sentences: whole words to a line on a terminal, and no breaks where they go to a file."""
+    results.print(text, style=style, soft_wrap=not results.is_terminal, markup=False)
 
 
 def _plain(value: Any) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 from flipcert.evaluation.result import Result
 from flipcert.evaluation.series import counted
+from flipcert.evaluation.worth import Standing, one_answer, what_it_means
 
 # Numbers of flips at which the certified accuracy is told, as far as anything is certified there.
 _BUDGETS = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000])
@@ -25,6 +26,9 @@ def summarise(result: Result) -> dict[str, Any]:
     counts = counted(c, result.labels)
     summary: dict[str, Any] = {"test_points": len(c), "training_labels": c.n_labels}
     summary["attackable_labels"] = c.n_attackable
+    doubt = one_answer(result)
+    if doubt is not None:
+        summary["warning"] = f"{doubt}. {what_it_means(result)}"
     if known:
         summary["accuracy"] = float(counts.mean())
     summary["median_radius"] = median_certified_robustness(counts, c.radius)
@@ -37,6 +41,8 @@ def summarise(result: Result) -> dict[str, Any]:
     summary["share_exact"] = float(c.exact.mean())
     summary["share_rounding_sensitive"] = float(c.rounding_sensitive.mean())
     name = "certified_accuracy" if known else "share_certified"
+    standing = Standing.of(result, result.name)
+    summary[f"{name}_at_1_percent"], summary[f"mean_{name}_to_1_percent"] = standing.kept, standing.average
     budgets = _BUDGETS[: int(np.searchsorted(_BUDGETS, c.radius.max())) + 1]
     budgets = budgets[budgets <= c.n_attackable]  # there are no other attacks
     shares = np.atleast_1d(certified_accuracy(counts, c.radius, budgets))

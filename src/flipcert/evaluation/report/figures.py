@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from flipcert.evaluation.report.chart import Plot, element, linear, logarithmic, round_ticks
 from flipcert.evaluation.report.labels import place_labels
-from flipcert.evaluation.report.words import Exposure, amount, between, percent, plural, shorten, tick
 from flipcert.evaluation.series import Bins, Curves, Medians
+from flipcert.evaluation.words import Exposure, amount, between, percent, plural, shorten, tick
 
 Legend = list[tuple[int, str, str]]  # number and style of a series, what it shows
 

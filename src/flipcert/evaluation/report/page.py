@@ -20,8 +20,9 @@ from flipcert.evaluation.report.panel import panel, row
 from flipcert.evaluation.report.pictures import Album
 from flipcert.evaluation.report.promises import promises
 from flipcert.evaluation.report.summary import Summary
-from flipcert.evaluation.report.words import Exposure, percent, plural, setting, shorten, unbroken
 from flipcert.evaluation.result import Result
+from flipcert.evaluation.words import Exposure, percent, plural, setting, shorten, unbroken
+from flipcert.evaluation.worth import choose, one_in_a_hundred, rule, what_it_means, why
 
 _MOST_DETAILED = 48
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -67,19 +68,21 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
         _check(result, i)
     detail = next(points for most, points in ((4, 5), (12, 4), (30, 3), (len(results), 2)) if len(results) <= most)
     summaries = [Summary(result, i, detail) for i, result in enumerate(results)]
-    best = _best(summaries)
-    # Should there be no room for all, the most robust have their details, and their pictures.
-    ranked = sorted(summaries, key=lambda s: (s is not best, -s.medians.proven))
+    standings = [s.standing for s in summaries]
+    best = summaries[choose(standings)]
+    # Should there be no room for all, the best have their details, and their pictures.
+    ranked = sorted(summaries, key=lambda s: (s is not best, s.doubt is not None, -s.standing.average))
     album = Album()
     details = {s.number: panel(s, album) for s in ranked[:_MOST_DETAILED]}
     rows = [row(s, best=s is best, detailed=s.number in details) for s in summaries]
     panels = [told | details[told["number"]] for told in rows if told["detailed"]]
     context = {
         "title": title or "Flipped labels: what the predictions withstand",
-        "headline": best.headline,
+        "headline": best.doubt or best.headline,
         "lead": _lead(best, summaries),
         "figures": _figures(best),
         "rows": rows,
+        "rule": rule(best.labelled),
         "panels": panels,
         "any_accuracy": any(s.labelled for s in summaries),
         "any_votes": any(s.medians.votes is not None for s in summaries),
@@ -112,26 +115,20 @@ def _check(result: Result, i: int) -> None:
             )
 
 
-def _best(summaries: Sequence[Summary]) -> Summary:
-    """The most robust result, of those whose accuracy is known if there are any; the first among equals."""
-    candidates = [s for s in summaries if s.labelled] or list(summaries)
-    return max(candidates, key=lambda s: (s.medians.proven, s.accuracy or 0.0))
-
-
 def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
     proven, attacked = best.medians.proven, best.medians.attacked
-    sentences = []
+    sentences = [] if best.doubt is None else [what_it_means(best.result), f"{best.headline}."]
     if best.counts.any() and proven and best.proven:
         which = "Whichever of these labels" if best.exposure.n_trusted else "Whichever labels"
         told = f"{which} an attacker picks, and whatever they are flipped to: this is proven, not estimated."
+        if proven == best.reach and best.exposure.n_trusted:
+            told = "Whatever they are flipped to: this is proven, not estimated."
         if attacked is not None and proven == attacked < best.reach and best.counts.sum() > 1:
             told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
         sentences.append(told)
     if len(summaries) > 1:
-        equals = sum(s.medians.proven == proven for s in summaries)
-        rank = "the most robust" if equals == 1 else f"one of the {equals:,} most robust"
-        name = best.result.name or f"result {best.number + 1}"
-        sentences.append(f"This is {name}, {rank} of the {len(summaries):,} results on this page.")
+        start = f"This is {best.standing.name}, of the {len(summaries):,} results on this page the one to choose"
+        sentences.append(why([s.standing for s in summaries], start))
     if not best.labelled:
         sentences.append(
             "The true labels of the test points are not known: the page tells what stays the same, not what is right."
@@ -151,15 +148,16 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
         figures.append(("test points", f"{len(c):,}", ""))
     # What an attacker who has one label in a hundred could do.
     if best.reach:
-        flips = max(1, c.n_attackable // 100)
+        flips = one_in_a_hundred(c)
         kept = "proven correct" if best.labelled else "proven unchanged"
         remark = f"{best.exposure.share(flips)} of the {best.exposure.labels} flipped"
-        figures.append((f"{kept} under {plural(flips, 'flip')}", percent(best.share(c.radius, flips)), remark))
+        figures.append((f"{kept} under {plural(flips, 'flip')}", percent(best.standing.kept), remark))
     figures.append(
         ("radii known exactly", percent(c.exact.mean()), "the others are lower bounds" if not c.exact.all() else "")
     )
     n = best.result.n_partitions
-    remark = best.exposure.only(f"{best.exposure.n_trusted:,} of them trusted, ")
+    trusted = f"{best.exposure.n_trusted:,}" if best.reach else "all"
+    remark = best.exposure.only(f"{trusted} of them trusted, ")
     remark += f"in {plural(n, 'partition')}" if n > 1 else "one model"
     figures.append(("training labels", f"{c.n_labels:,}", remark))
     return figures

@@ -11,8 +11,8 @@ from flipcert.evaluation.report.chart import element, round_ticks
 from flipcert.evaluation.report.figures import accuracy_figure, histogram, spread_bar
 from flipcert.evaluation.report.pictures import Album
 from flipcert.evaluation.report.summary import Summary
-from flipcert.evaluation.report.words import Exposure, amount, percent, plural
 from flipcert.evaluation.series import ClassSpread
+from flipcert.evaluation.words import Exposure, amount, percent, plural
 
 
 def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
@@ -22,8 +22,10 @@ def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
         "number": s.number,
         "best": best,
         "detailed": detailed,
-        "name": result.name or f"result {s.number + 1}",
-        "n_partitions": result.n_partitions,
+        "name": s.standing.name,
+        "doubtful": s.doubt is not None,
+        "kept": percent(s.standing.kept),
+        "average": percent(s.standing.average),
         "accuracy": "" if s.accuracy is None else percent(s.accuracy),
         "medians": {
             "proven": amount(s.medians.proven, s.reach),
@@ -36,14 +38,24 @@ def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
 
 
 def panel(summary: Summary, album: Album) -> dict[str, Any]:
-    """Figures, tables and sentences about one result."""
+    """Figures, tables and sentences about one result; only words where nothing can be flipped."""
     s = summary
+    if s.reach == 0:
+        return {"labelled": s.labelled, "headline": s.headline, "doubt": s.doubt, "curve": None}
+    curve, curve_legend = accuracy_figure(s.curves, s.half, len(s.result.certificates), s.exposure, labelled=s.labelled)
     bars, bar_legend = histogram(s.bins, s.exposure, labelled=s.labelled)
     fragile, robust = s.notable
     return {
         "labelled": s.labelled,
         "headline": s.headline,
-        **_curve(s),
+        "doubt": s.doubt,
+        "curve": curve,
+        "curve_legend": curve_legend,
+        "curve_note": _curve_note(s),
+        "has_attacked": s.curves.attacked is not None,
+        "has_votes": s.curves.votes is not None,
+        "milestones": s.milestones,
+        "probe": _probe(s, curve_legend),
         "histogram": bars,
         "histogram_legend": bar_legend,
         "histogram_hint": f"Bars of {plural(s.bins.width, 'flip')}. Point at one to read it.",
@@ -52,22 +64,6 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         "point_note": _point_note(s),
         "fragile": [_point(s, int(row), album) for row in fragile],
         "robust": [_point(s, int(row), album) for row in robust],
-    }
-
-
-def _curve(s: Summary) -> dict[str, Any]:
-    """Shares under flips, if there is something to flip."""
-    if s.reach == 0:
-        return {"curve": None}
-    curve, legend = accuracy_figure(s.curves, s.half, len(s.result.certificates), s.exposure, labelled=s.labelled)
-    return {
-        "curve": curve,
-        "curve_legend": legend,
-        "curve_note": _curve_note(s),
-        "has_attacked": s.curves.attacked is not None,
-        "has_votes": s.curves.votes is not None,
-        "milestones": s.milestones,
-        "probe": _probe(s, legend),
     }
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from flipcert.evaluation.report.summary import Summary
-from flipcert.evaluation.report.words import Exposure, percent, plural
 from flipcert.evaluation.result import Result
+from flipcert.evaluation.words import Exposure, percent, plural
 
 _NOT_PROVEN = (
     "Not proven",
@@ -85,6 +85,7 @@ def _trusted(exposures: Collection[Exposure]) -> list[tuple[str, str]]:
     if len(exposures) == 1:
         (e,) = exposures
         which = f"{e.n_trusted:,} of the {e.n_labels:,} training labels {'is' if e.n_trusted == 1 else 'are'} trusted"
+        which = which if e.n_attackable else f"All {e.n_labels:,} training labels are trusted"
     return [
         (
             "Trusted labels",

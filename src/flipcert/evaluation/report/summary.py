@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.evaluation.report.points import notable_points
-from flipcert.evaluation.report.words import Exposure, Sentence, headline, percent
 from flipcert.evaluation.result import Attack, Result
 from flipcert.evaluation.series import Bins, ClassSpread, Curves, Medians, class_spreads, counted, reach
+from flipcert.evaluation.words import Exposure, Sentence, headline, percent
+from flipcert.evaluation.worth import Standing, one_answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,16 @@ class Summary:
     def share(self, radii: NDArray[np.int64], flips: int) -> float:
         """Share of points that count and withstand so many flips."""
         return float(np.mean(self.counts & (radii >= flips)))
+
+    @cached_property
+    def standing(self) -> Standing:
+        """How it compares with other results."""
+        return Standing.of(self.result, self.result.name or f"result {self.number + 1}")
+
+    @cached_property
+    def doubt(self) -> Sentence | None:
+        """That it tells no more than one answer for all, if so."""
+        return one_answer(self.result)
 
     @cached_property
     def headline(self) -> Sentence:

@@ -76,7 +76,7 @@ def headline(median: int, n_counting: int, n_points: int, exposure: Exposure, *,
     if n_counting == 0:
         return Sentence("No prediction is correct", "", ", so there is no robustness to measure")
     if exposure.n_attackable == 0:
-        return Sentence("Nothing can be flipped: ", f"all {exposure.n_labels:,} training labels are trusted", "")
+        return Sentence("Nothing can be flipped: all ", f"{exposure.n_labels:,} training labels", " are trusted")
     kind = "correct prediction" if labelled else "prediction"
     if n_counting > 1:
         start, none = f"Half of the {kind}s withstand ", f"Fewer than half of the {kind}s are proven to withstand "
