@@ -106,5 +106,15 @@ def made_up(
     return replace(result, **fields)
 
 
+def some_trusted(result, n_attackable):
+    """The same result, if only some labels could have been flipped."""
+    c = result.certificates
+    radius, upper = (np.where(values >= n_attackable, c.n_labels, values) for values in (c.radius, c.radius_upper))
+    target = np.ma.masked_array(c.target.data, mask=upper == c.n_labels)
+    attacks = tuple(attack for attack in result.attacks if upper[attack.row] < c.n_labels)
+    certificates = replace(c, radius=radius, radius_upper=upper, target=target, n_attackable=n_attackable)
+    return replace(result, certificates=certificates, attacks=attacks)
+
+
 def _pictures(X):
     return {row: np.rint(255 * (0.5 - pixels)).astype(np.uint8).reshape(8, 8) for row, pixels in enumerate(X)}

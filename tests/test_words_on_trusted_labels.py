@@ -20,7 +20,7 @@ from flipcert.evaluation.series import Curves, Medians
 from flipcert.evaluation.summary import summarise
 from flipcert.evaluation.words import Exposure, headline
 from pages import Page
-from results import made_up
+from results import made_up, some_trusted
 
 ASIDE = "of the 1,010 labels that are not trusted; 48,990 are trusted"
 
@@ -44,16 +44,6 @@ ASIDE = "of the 1,010 labels that are not trusted; 48,990 are trusted"
 )  # fmt: skip
 def test_headlines(median, n_labels, attackable, said):
     assert str(headline(median, 9, 10, Exposure(n_labels, attackable), labelled=True)) == said
-
-
-def some_trusted(result, n_attackable):
-    """The same result, if only some labels could have been flipped."""
-    c = result.certificates
-    radius, upper = (np.where(values >= n_attackable, c.n_labels, values) for values in (c.radius, c.radius_upper))
-    target = np.ma.masked_array(c.target.data, mask=upper == c.n_labels)
-    attacks = tuple(attack for attack in result.attacks if upper[attack.row] < c.n_labels)
-    certificates = replace(c, radius=radius, radius_upper=upper, target=target, n_attackable=n_attackable)
-    return replace(result, certificates=certificates, attacks=attacks)
 
 
 def said_by(results):
@@ -90,7 +80,7 @@ def test_no_sentence_on_the_page_speaks_of_labels_that_cannot_be_flipped(n_attac
         assert "How much accuracy survives" not in said
     else:
         assert f"{n_attackable:,} label" in said or "one label that is not trusted" in said
-        assert "their share of those not trusted" in said
+        assert "flipped labels, share of those not trusted" in said
 
 
 def test_without_trusted_labels_nothing_is_said_of_them():

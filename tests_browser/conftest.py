@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 
 import flipcert
 from flipcert.evaluation.report import write_report
-from tests.results import NASTY, described, made_up, real_result, sweep
+from tests.results import NASTY, described, made_up, real_result, some_trusted, sweep
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 
@@ -50,11 +51,20 @@ def results():
         "beyond": [made_up(beyond=0.3)],
         "unlabelled": [replace(made_up(exact=0.2), labels=None, name="")],
         "bare": [replace(made_up(votes=False), attacks=())],
+        "trusted": [some_trusted(made_up(beyond=0.1), 120)],
+        "sealed": [some_trusted(made_up(beyond=0.1), 0)],
+        "constant": [one_answer_for_all(made_up()), made_up(name="another")],
         "many": [
             made_up(seed=i, name=f"svm {i}", model={"partitions": n, "reg": i % 8})
             for i, n in enumerate(n for n in (1, 2, 5, 10, 20) for _ in range(8))
         ],
     }
+
+
+def one_answer_for_all(result):
+    """The same result, if one class with a long name had been predicted for all points."""
+    answer = np.full(len(result.certificates), result.certificates.prediction[0])
+    return replace(result, certificates=replace(result.certificates, prediction=answer))
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,9 @@ def accuracy_figure(
     plot = Plot(linear(last), linear(1.0))
     plot.grid([(share, f"{100 * share:.0f} %") for share in (0, 0.25, 0.5, 0.75, 1)], "share of test points")
     ticks = [(t, f"{t:,}", tick(t / exposure.n_attackable) if t else "") for t in round_ticks(last, 8)]
-    plot.base(ticks, f"flipped training labels, and their share {exposure.of_all}")
+    # Short enough for a phone.
+    what = "flipped labels, share" if exposure.n_trusted else "flipped training labels, and their share"
+    plot.base(ticks, f"{what} {exposure.of_all}")
     steps = len(flips) < 2 or int(flips[1]) == 1
     if curves.attacked is not None and not np.array_equal(curves.attacked, curves.proven):
         plot.area(*_corners(flips, curves.proven, curves.attacked, steps), series=1)
