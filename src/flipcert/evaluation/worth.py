@@ -49,7 +49,7 @@ def what_it_means(result: Result) -> str:
     if result.labels is None:
         meaning = "Unless these points are all of one kind, such predictions tell nothing, however robust they are."
     else:
-        meaning = "Such predictions tell no more than a constant would, however robust they are."
+        meaning = "Measured by accuracy, its predictions tell no more than that, however robust they are."
     return f"{meaning} {WHAT_MENDS_IT}"
 
 
@@ -95,7 +95,7 @@ class Standing:
         """Judge a result."""
         c = result.certificates
         counts = counted(c, result.labels)
-        shares = certified_accuracy(counts, c.radius, np.arange(one_in_a_hundred(c) + 1))
+        shares = certified_accuracy(counts, c.radius, np.arange(min(one_in_a_hundred(c), reach(c)) + 1))
         return cls(
             name=name,
             tells=one_answer(result) is None,
