@@ -3,8 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MINIMUM := .venv-minimum
 
-.PHONY: demo test test-browser test-kills test-cluster lint pytest bench evidence reproduce reproduce-quick clean
+.PHONY: demo test test-browser test-kills test-cluster test-minimum lint pytest bench evidence reproduce reproduce-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/flipcert demo
@@ -37,6 +38,19 @@ test-kills: $(VENV)/.tools
 # A run on a cluster whose workers are killed again and again, and so is its client; and TLS. Some minutes.
 test-cluster: $(VENV)/.tools
 	$(BIN)/python -m pytest tests_cluster -s
+
+# The suite on the oldest versions that pyproject.toml allows, in a .venv-minimum of its own.
+test-minimum: $(MINIMUM)/.installed
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(MINIMUM)/numba-checked \
+		$(MINIMUM)/bin/python -m pytest -n auto --dist loadgroup
+
+$(MINIMUM)/.installed: pyproject.toml tests/lower_bounds.py
+	rm -rf $(MINIMUM)
+	$(PYTHON) -m venv $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(MINIMUM)/bin/python tests/lower_bounds.py > $(MINIMUM)/requirements.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --requirement $(MINIMUM)/requirements.txt --editable .
+	touch $@
 
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
 bench: $(VENV)/.tools
@@ -72,5 +86,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
+	rm -rf $(VENV) $(MINIMUM) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

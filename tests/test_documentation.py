@@ -14,6 +14,7 @@ import pytest
 
 import flipcert
 from flipcert import datasets, features, kernels, plots
+from lower_bounds import TESTED_AS, lower_bounds, requirements
 
 ROOT = Path(__file__).parent.parent
 PUBLIC = {name: getattr(flipcert, name) for name in flipcert.__all__ if not inspect.ismodule(getattr(flipcert, name))}
@@ -110,3 +111,31 @@ def test_dependencies_are_those_that_are_imported():
     third_party = {names.get(name, name) for name in at_once} - set(sys.stdlib_module_names) - {"flipcert"}
     assert third_party <= declared
     assert declared <= {names.get(name, name) for name in anywhere}
+
+
+def test_stated_versions_are_those_of_the_package():
+    """What pages and the Makefile say about versions is what pyproject.toml promises, and what is tested."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    python = project["project"]["requires-python"].removeprefix(">=")
+    bounds = lower_bounds()
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    stated = [found for page in pages for found in re.findall(r"Python (\d+\.\d+) or newer", page.read_text())]
+    assert set(stated) == {python} == {project["tool"]["mypy"]["python_version"]}
+    for page in pages:
+        for package, version in re.findall(r"\b([\w-]+) ?>= ?([\d.]+\d)", page.read_text()):
+            assert bounds.get(package, version) == version, (page.name, package)
+    makefile = (ROOT / "Makefile").read_text()
+    assert set(re.findall(r"torch==([\d.]+)", makefile)) == {TESTED_AS["torch"]}
+
+
+def test_lower_bounds_are_exact_requirements(tmp_path):
+    printed = requirements()
+    assert "typer==" in printed
+    assert f"torch=={TESTED_AS['torch']}" in printed.split()
+    for line in printed.split():
+        assert re.fullmatch(r"[\w-]+==[\d.]+", line), line
+    for wrong, said in (("numpy", "is no name with a lower bound"), ("pandas>=1", "pandas has two lower bounds")):
+        project = (ROOT / "pyproject.toml").read_text().replace('"cloudpickle>=3"', f'"{wrong}"')
+        (tmp_path / "pyproject.toml").write_text(project)
+        with pytest.raises(ValueError, match=said):
+            lower_bounds(tmp_path / "pyproject.toml")

@@ -66,7 +66,8 @@ class Display(Stages):
     ) -> None:
         event.unregister(_COMPILE, self._compiling)
         self._end_stage()
-        self._progress.stop()
+        if not self._progress.disable:  # else older versions of rich would print an empty line
+            self._progress.stop()
 
     def stage(self, name: str) -> None:
         """A stage begins, and the one before it ends."""
