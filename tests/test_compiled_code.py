@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -9,7 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from numba.core.caching import IndexDataCacheFile
+
 import flipcert
+from flipcert.cli.progress import Display
 from flipcert.engine import jit
 
 PACKAGE = Path(flipcert.__file__).parent
@@ -70,3 +74,27 @@ def test_without_a_folder_to_cache_in(monkeypatch):
 
     monkeypatch.setattr(jit, "njit", refuse)
     assert jit.compiled(abs)(-3) == 3
+
+
+def _double(x):
+    return 2 * x
+
+
+def test_a_full_disk_costs_the_cache_and_not_the_job(tmp_path, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(IndexDataCacheFile, "_save_data", full)
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    double = jit.compiled(_double)
+    with Display(quiet=True):
+        assert double(3) == 6
+        assert double(1.5) == 3.0
+    said = capsys.readouterr().err
+    assert said.startswith(str(tmp_path))
+    assert said.endswith("make room there, or let NUMBA_CACHE_DIR name another folder.\n")
+    # Its stamp cannot be written either.
+    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "other"))
+    assert jit.compiled(_double)(4) == 8
+    jit.full_caches.clear()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from flipcert import features
+from flipcert import datasets, features
 from flipcert.datasets import load
 from flipcert.engine.watch import Watcher, watched_by
 from flipcert.features import RotNet, SimCLR, extract, train
@@ -174,6 +174,50 @@ def test_another_training_is_not_overwritten(tmp_path, method, images, said, fin
     with pytest.raises(ValueError, match=said):
         train(method, images, checkpoint=path)
     assert path.read_bytes() == before
+
+
+def without(state, *path):
+    """The same nested dict without one entry."""
+    if len(path) == 1:
+        return {key: value for key, value in state.items() if key != path[0]}
+    return {**state, path[0]: without(state[path[0]], *path[1:])}
+
+
+def test_checkpoints_that_lack_something_are_named(tmp_path):
+    method, images = RotNet(width=4, epochs=1), np.random.default_rng(0).integers(0, 256, (32, 1, 8, 8))
+    train(method, images, checkpoint=tmp_path / "whole.pt")
+    whole = torch.load(tmp_path / "whole.pt", weights_only=True)
+    weights = next(iter(whole["network"]))
+    lacking = [
+        *(without(whole, part) for part in whole),
+        *(without(whole, "identity", part) for part in whole["identity"]),
+        without(whole, "network", weights),
+        {**whole, "identity": None},
+        {**whole, "identity": {**whole["identity"], "settings": None}},
+        {**whole, "identity": {**whole["identity"], "settings": {"width": 4, "more": 1}}},
+        {**whole, "identity": {**whole["identity"], "method": "other"}},
+        {**whole, "network": {**whole["network"], weights: torch.zeros(3)}},
+        {**whole, "progress": {"steps": 3}},
+        {**whole, "pixels": []},
+        [whole],
+    ]
+    said = "state.pt (is no checkpoint of flipcert, or only a part of one|holds a training with .*); name another file"
+    for state in lacking:
+        torch.save(state, tmp_path / "state.pt")
+        with pytest.raises(ValueError, match=r"state\.pt is no checkpoint of flipcert, or only a part of one"):
+            features.load(tmp_path / "state.pt")
+        if not isinstance(state, dict) or state.get("pixels"):
+            with pytest.raises(ValueError, match=said):
+                train(method, images, checkpoint=tmp_path / "state.pt")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")
+def test_pipes_are_no_checkpoints(tmp_path):
+    os.mkfifo(tmp_path / "pipe.pt")
+    with pytest.raises(ValueError, match="is no checkpoint of flipcert"):
+        features.load(tmp_path / "pipe.pt")
+    os.mkfifo(tmp_path / "pipe.npz")
+    assert "pipe" not in datasets.names(tmp_path)
 
 
 def test_files_that_are_no_checkpoints_are_named(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -50,3 +51,12 @@ def test_others_may_read_it_as_any_new_file(tmp_path, monkeypatch):
 def test_a_folder_that_is_missing_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "missing" / "file"):
         pass
+
+
+def test_a_full_disk_is_named(tmp_path):
+    """The system does not say which file it had no space for."""
+    path = tmp_path / "file"
+    with pytest.raises(OSError, match="No space left on device") as caught, whole_file(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.filename == str(path)
+    assert os.listdir(tmp_path) == []

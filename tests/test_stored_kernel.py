@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from flipcert import KernelRidge, KernelSVM, PartitionEnsemble
+from flipcert.engine import mapped
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.kernels import NTK, RBF, Linear
 from flipcert.kernels import stored as module
@@ -76,3 +81,26 @@ def test_certificates(estimator, n_partitions, data, tmp_path):
     assert sure.mean() > 0.8
     assert np.array_equal(found.radius[sure], expected.radius[sure])
     assert np.array_equal(found.prediction[sure], expected.prediction[sure])
+
+
+def test_space_is_made_sure_of_before_anything_is_computed(data, tmp_path, monkeypatch):
+    """Mapped files are written without an error to catch: a full disk would kill the process."""
+    X, _, X_test = data
+    monkeypatch.setattr(mapped.shutil, "disk_usage", lambda folder: SimpleNamespace(free=1000))
+    with pytest.raises(
+        ValueError, match=r"1e-06 GB of free space, but 0\.00042 GB are needed; .* in another folder"
+    ) as caught:
+        StoredKernel(NTK(), X, X_test, tmp_path / "kernel.npy").load()
+    assert str(caught.value).startswith(str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="space cannot be reserved on this system")
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_space_that_somebody_else_takes_meanwhile(number, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(ValueError, match="make room there, or let TMPDIR name another folder"):
+        mapped.scratch((10, 10), np.float64)

@@ -19,6 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from flipcert.cli.console import notes
+from flipcert.engine.jit import full_caches
 from flipcert.runs.job import Stages
 
 # Seconds between lines in a log.
@@ -68,6 +69,12 @@ class Display(Stages):
         self._end_stage()
         if not self._progress.disable:  # else older versions of rich would print an empty line
             self._progress.stop()
+        for folder in sorted(full_caches)[:1]:
+            self.notice(
+                f"{folder} has no space left for compiled code, so that every command compiles it again; make room "
+                "there, or let NUMBA_CACHE_DIR name another folder."
+            )
+        full_caches.clear()
 
     def stage(self, name: str) -> None:
         """A stage begins, and the one before it ends."""

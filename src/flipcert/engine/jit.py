@@ -7,6 +7,7 @@ sources, and is emptied when they change. ``NUMBA_DISABLE_JIT=1`` runs everythin
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from numba import njit
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _STAMP = "flipcert-sources"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+# Folders that had no space left for compiled code, for whoever wants to tell; every process compiles it again.
+full_caches: set[str] = set()
 
 
 def compiled(function: Callable[..., Any], fastmath: Any = False, inline: str = "never") -> Any:
@@ -29,6 +33,7 @@ def compiled(function: Callable[..., Any], fastmath: Any = False, inline: str = 
         return njit(nogil=True, fastmath=fastmath, inline=inline)(function)
     if hasattr(dispatcher, "stats"):
         _empty_if_stale(dispatcher.stats.cache_path)
+        _go_on_without_space(dispatcher._cache)
     return dispatcher
 
 
@@ -44,6 +49,21 @@ def inlined(function: Callable[..., Any]) -> Any:
 def compiled_in_any_order(function: Callable[..., Any]) -> Any:
     """Compile sums and maxima of numbers (not NaN) that may be taken in any order, many at a time."""
     return compiled(function, fastmath={"reassoc", "nsz", "nnan"})
+
+
+def _go_on_without_space(kept: Any) -> None:
+    """Let a full disk cost the cache, not the job: only the next process has to compile again."""
+    save = kept.save_overload
+
+    def save_if_possible(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            full_caches.add(str(kept.cache_path))
+
+    kept.save_overload = save_if_possible
 
 
 @cache
@@ -67,6 +87,10 @@ def _empty_if_stale(folder: str) -> None:
     except PermissionError:
         # A read-only installation: nobody can have written stale code there either.
         pass
+    except OSError as error:
+        # Without its new stamp, the cache is emptied again by the next process.
+        if error.errno not in _FULL:
+            raise
 
 
 @lru_cache(maxsize=1)

@@ -6,23 +6,31 @@ large file give them back themselves, piece by piece, so that the process stays 
 
 from __future__ import annotations
 
+import errno
+import math
 import mmap
+import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from flipcert.engine.blocks import memory_budget
+from flipcert.engine.memory import gigabytes
 
 # Bytes of a piece that is looked at together, and of files whose pages may all stay in memory.
 _PIECE, _SMALL = 2**24, 2**28
 
 
-def is_large(X: Any) -> bool:
-    """Whether X lies in a file and is larger than the memory budget: then nothing of its size may be held in memory."""
-    return isinstance(X, np.ndarray) and X.nbytes > memory_budget() and _mapping(X) is not None
+def is_large(X: Any, dtype: DTypeLike | None = None) -> bool:
+    """Whether X lies in a file and, as ``dtype``, is larger than the memory budget: too large to be held in memory."""
+    if not isinstance(X, np.ndarray):
+        return False
+    size = X.nbytes if dtype is None else X.size * np.dtype(dtype).itemsize
+    return size > memory_budget() and _mapping(X) is not None
 
 
 def row_pieces(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -55,7 +63,27 @@ def empty_like(X: NDArray[Any]) -> NDArray[Any]:
 def scratch(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """A new array of zeros in a file without a name, which is gone when the array is (in ``TMPDIR``)."""
     with tempfile.TemporaryFile(prefix="flipcert-") as file:
+        size = np.dtype(dtype).itemsize * math.prod(shape)
+        reserve(file, size, tempfile.gettempdir(), "let TMPDIR name another folder")
         return np.memmap(file, dtype=np.dtype(dtype), mode="w+", shape=shape)
+
+
+def reserve(file: IO[bytes], size: int, folder: str | os.PathLike[str], otherwise: str) -> None:
+    """Make sure of the space for a file that is going to be mapped: running out of it later would kill the process."""
+    free = shutil.disk_usage(folder).free
+    refused = (
+        f"{folder} has {gigabytes(free)} of free space, but {gigabytes(size)} are needed; make room there, or "
+        f"{otherwise}."
+    )
+    if size > free:
+        raise ValueError(refused)
+    if size and hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise ValueError(refused) from error
+            # Not every file system can do it.
 
 
 def room_for(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

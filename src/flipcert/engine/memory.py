@@ -27,6 +27,11 @@ def available_memory() -> float:
     return min([free, *_group_memory()])
 
 
+def gigabytes(size: float) -> str:
+    """A number of bytes for people."""
+    return f"{size / 1e9:.3g} GB"
+
+
 def _group_memory() -> list[int]:
     """What is left in each control group around this process that has a limit."""
     try:

@@ -6,6 +6,8 @@ import hashlib
 import os
 import pickle
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,14 @@ METHODS: dict[str, type[Method]] = {method.name: method for method in (RotNet, S
 
 # Of the files; another number is refused.
 _FORMAT = 1
+# What a file must hold, and what is known of a training.
+_PARTS = {"identity", "pixels", "network", "optimiser", "progress"}
+_IDENTITY = {"method", "settings", "image_shape", "n_images", "images"}
+# What using a file that is damaged, or another one, ends with.
+_DAMAGE = (
+    pickle.UnpicklingError, zipfile.BadZipFile, RuntimeError, EOFError, LookupError, ValueError, TypeError,
+    AttributeError,
+)  # fmt: skip
 
 
 @dataclass
@@ -101,10 +111,11 @@ def open_checkpoint(
     found = state["identity"]
     if found != identity:
         raise ValueError(f"{path} holds a training with {_difference(found, identity)}; name another file.")
-    network.load_state_dict(state["network"])
-    if state["optimiser"] is not None:
-        optimiser.load_state_dict(state["optimiser"])
-    return Progress(**state["progress"])
+    with _intact(path):
+        network.load_state_dict(state["network"])
+        if state["optimiser"] is not None:
+            optimiser.load_state_dict(state["optimiser"])
+        return Progress(**state["progress"])
 
 
 def load(path: str | os.PathLike[str]) -> Encoder:
@@ -135,30 +146,43 @@ def load(path: str | os.PathLike[str]) -> Encoder:
     if not os.path.exists(path):
         raise ValueError(f"{path} does not exist; give the path of a checkpoint.")
     state = _read(path)
-    identity, progress = state["identity"], Progress(**state["progress"])
+    identity = state["identity"]
+    with _intact(path):
+        progress = Progress(**state["progress"])
+        method = METHODS[identity["method"]](**identity["settings"])
+        shape = tuple(identity["image_shape"])
+        network = method.network(shape).to(memory_format=torch.channels_last)
+        network.load_state_dict(state["network"])
+        pixels = Pixels(**state["pixels"])
     if not progress.finished:
         raise ValueError(
             f"{path} holds a training that is not finished; go on with the command or the call that began it."
         )
-    method = METHODS[identity["method"]](**identity["settings"])
-    shape = tuple(identity["image_shape"])
-    network = method.network(shape).to(memory_format=torch.channels_last)
-    network.load_state_dict(state["network"])
-    return Encoder(method, shape, Pixels(**state["pixels"]), network, progress.losses, progress.seconds)
+    return Encoder(method, shape, pixels, network, progress.losses, progress.seconds)
 
 
 def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     torch = load_torch()
-    refused = f"{Path(path)} is no checkpoint of flipcert, or only a part of one; name another file."
-    if not zipfile.is_zipfile(path):
-        raise ValueError(refused)
-    try:
+    with _intact(path):
+        if not os.path.isfile(path) or not zipfile.is_zipfile(path):
+            raise ValueError("no archive")
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(refused) from error
-    if not isinstance(state, dict) or state.get("format") != _FORMAT:
-        raise ValueError(refused)
-    return state
+        identity = state["identity"]
+        complete = state.keys() >= _PARTS and identity.keys() >= _IDENTITY and isinstance(identity["settings"], dict)
+        if state["format"] != _FORMAT or not complete:
+            raise ValueError("another format, or something is missing")
+        return dict(state)
+
+
+@contextmanager
+def _intact(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say that a file is no checkpoint, whatever it is that it lacks."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise ValueError(
+            f"{Path(path)} is no checkpoint of flipcert, or only a part of one; name another file."
+        ) from error
 
 
 def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
@@ -172,4 +196,4 @@ def _difference(found: dict[str, Any], wanted: dict[str, Any]) -> str:
             return "other images"
         elif found[key] != wanted[key]:
             return f"{key} {found[key]}, not {wanted[key]}"
-    raise AssertionError("two trainings that differ in nothing")
+    return "other settings"

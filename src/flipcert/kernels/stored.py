@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.blocks import map_blocks
 from flipcert.engine.files import UNFINISHED
+from flipcert.engine.mapped import reserve
 from flipcert.engine.rounding import Factor
 from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.kernels.base import Kernel
@@ -137,7 +138,14 @@ class StoredKernel(Kernel):
         if self._holds_training_kernel:
             numbers = np.concatenate([self.train_rows, numbers])
         unfinished = f"{os.fspath(self.path)}{UNFINISHED}"
+        folder = os.path.dirname(os.path.abspath(unfinished))
         values = np.lib.format.open_memmap(unfinished, mode="w+", dtype=dtype, shape=(numbers.shape[0], n_train))
+        try:
+            with open(unfinished, "r+b") as file:
+                reserve(file, os.path.getsize(unfinished), folder, "keep the kernel in another folder")
+        except ValueError:
+            os.unlink(unfinished)
+            raise
 
         def store(start: int, rows: NDArray[Any]) -> None:
             values[start : start + rows.shape[0]] = rows
