@@ -92,7 +92,7 @@ def test_frame_without_pandas(certificates, monkeypatch):
         return real_import(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", no_pandas)
-    with pytest.raises(ImportError, match="pip install pandas"):
+    with pytest.raises(ImportError, match=r'pip install "flipcert\[frame\]"'):
         certificates.to_frame()
 
 
@@ -109,8 +109,14 @@ def test_metrics_of_certificates(blobs):
     )
     with pytest.raises(ValueError, match=r"y has shape \(3,\), but there are 15 certificates"):
         certificates.certified_accuracy([0, 1, 2], 1)
-    with pytest.raises(ValueError, match=r"y holds <U.* labels, but predictions are int64"):
-        certificates.certified_accuracy(y_test.astype(str), 1)
+    for other in (y_test.astype(str), y_test.astype(str).astype(object), y_test.astype(bytes)):
+        with pytest.raises(
+            ValueError, match=r"y holds labels such as b?'\d', but predictions are such as \d; give y in"
+        ):
+            certificates.certified_accuracy(other, 1)
+    # Objects of the same kind, and labels that were never predicted, can be compared.
+    assert certificates.certified_accuracy(y_test.astype(object), flips).tolist() == expected
+    assert certificates.certified_accuracy(y_test + 100, 0) == 0
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=1, max_size=12))

@@ -131,8 +131,8 @@ def test_wrong_options_are_refused(data):
     assert "--neighbors does not apply" in refused(*files, "--neighbors", 3)
     assert "reg must be a positive number" in refused(*files, "--model", "ridge", "--reg", -1)
     assert "C_max_" in refused(*files, "--C", 1000)
-    assert "n_partitions must be" in refused(*files, "--partitions", 500)
-    assert "partition must be one of" in refused(*files, "--partitions", 3, "--partition-rule", "label")
+    assert "--partitions must be" in refused(*files, "--partitions", 500)
+    assert "--partition-rule must be one of" in refused(*files, "--partitions", 3, "--partition-rule", "label")
     assert "--image-shape 1,3,3 does not fit rows of 4 features" in refused(*files, "--image-shape", "3,3")
     assert "does not name" in refused(*files, "--classes", "setosa,versicolor")
     assert "depth must be" in refused(*files, "--depth", -1)
@@ -140,6 +140,48 @@ def test_wrong_options_are_refused(data):
     assert "names a number twice" in refused("sweep", *files[1:], "--partitions", "2,2")
     assert "--row must be below the 75 rows" in refused("attack", *files[1:], "--row", 75)
     assert "--format must be table, csv or json" in refused("attack", *files[1:], "--row", 0, "--format", "xml")
+
+
+@pytest.mark.parametrize("wrong", ["nan", "inf", "-1", "0", "1e400"])
+def test_numbers_that_are_none_are_refused_in_a_sentence(data, wrong):
+    files = ("certify", "train.npz", "test.npz", "--quiet")
+    for options in (
+        ("--time-limit",), ("--model", "milp-svm", "--time-limit"), ("--model", "ridge", "--reg"), ("--C",),
+        ("--model", "milp-svm", "--C"), ("--kernel", "rbf", "--gamma"), ("--weight-std",),
+        ("--model", "smoothed", "--flip-probability"), ("--model", "network", "--learning-rate"),
+        ("--model", "network", "--clip"),
+    ):  # fmt: skip
+        assert f"{options[-1]} must be a positive number; got " in refused(*files, *options, wrong)
+    assert "--reg must be a positive number" in refused("sweep", *files[1:], "--model", "ridge", "--reg", wrong)
+
+
+HUGE = 10**30
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--jobs", 0], ["--jobs", 100_000], ["--jobs", HUGE], ["--jobs", "nan"], ["--workers", 0], ["--workers", HUGE],
+        ["--memory", 0], ["--memory", -1], ["--memory", "nan"], ["--partitions", 0], ["--partitions", HUGE],
+        ["--partitions", "nan"], ["--attacks", -1], ["--attacks", "nan"], ["--seed", -1], ["--seed", HUGE],
+        ["--depth", -1], ["--depth", HUGE], ["--fail-under", -1], ["--model", "neighbors", "--neighbors", HUGE],
+        ["--model", "network", "--epochs", HUGE], ["--model", "network", "--hidden", HUGE],
+        ["--image-shape", f"{HUGE},{HUGE}"],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused_by_their_option(data, wrong):
+    result = run("certify", "train.npz", "test.npz", "--quiet", *wrong)
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    assert wrong[-2] in " ".join(result.stderr.split()), result.stderr
+
+
+def test_rows_out_of_range_are_refused(data):
+    for row in (75, HUGE):
+        assert "--row must be below the 75 rows" in refused("attack", "train.npz", "test.npz", "--row", row)
+    for row in (-1, "nan"):
+        assert run("attack", "train.npz", "test.npz", "--row", row).exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -158,7 +200,7 @@ def test_wrong_data_is_refused(data):
     np.savez("one.npz", X=X_TRAIN, y=np.zeros(75))
     assert "one class only" in refused("certify", "one.npz", "test-unlabelled.csv")
     np.savez("numbers.npz", X=X_TEST, y=IRIS_Y[1::2])
-    assert "use the same kind in both" in refused("certify", "train.npz", "numbers.npz")
+    assert "none of the labels of numbers.npz (such as 0, 1, 2)" in refused("certify", "train.npz", "numbers.npz")
     np.savez("narrow.npz", X=X_TEST[:, :3])
     assert "has 3 features, but train.npz has 4" in refused("certify", "train.npz", "narrow.npz")
 

@@ -96,11 +96,11 @@ class Certificates:
         labels = np.asarray(y)
         if labels.shape != self.prediction.shape:
             raise ValueError(f"y has shape {labels.shape}, but there are {len(self)} certificates.")
-        if (labels.dtype.kind in "US") != (self.prediction.dtype.kind in "US") and object not in (
-            labels.dtype,
-            self.prediction.dtype,
-        ):
-            raise ValueError(f"y holds {labels.dtype} labels, but predictions are {self.prediction.dtype}.")
+        if len(self) and _kinds(labels).isdisjoint(_kinds(self.prediction)):
+            raise ValueError(
+                f"y holds labels such as {labels[:1].tolist()[0]!r}, but predictions are such as "
+                f"{self.prediction[:1].tolist()[0]!r}; give y in the labels that the model was fitted on."
+            )
         return np.asarray(self.prediction == labels)
 
     def certified_accuracy(self, y: ArrayLike, flips: ArrayLike) -> Any:
@@ -140,7 +140,7 @@ class Certificates:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("to_frame needs pandas. Install with: pip install pandas.") from None
+            raise ImportError('to_frame needs pandas. Install with: pip install "flipcert[frame]".') from None
         columns = {name: values for name, values in self._columns().items() if name != "blackbox_radius"}
         columns["exact"] = self.exact
         if self.blackbox_radius is not None:
@@ -249,3 +249,9 @@ def _storable(values: Any, name: str) -> NDArray[Any]:
     raise ValueError(
         f"{name} holds labels of type {type(array[0]).__name__}; only numbers, booleans and strings can be saved."
     )
+
+
+def _kinds(labels: NDArray[Any]) -> set[type]:
+    """What labels are: text, bytes, or something else, such as numbers; one is never equal to another."""
+    some = labels if labels.dtype == object else labels[:1]
+    return {next((kind for kind in (str, bytes) if isinstance(label, kind)), object) for label in some}

@@ -67,7 +67,8 @@ class Product:
 
         def write(samples: slice, out: NDArray[Any]) -> None:
             right = self.right[samples]
-            np.matmul(left, right.T, out=out)
+            with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the weights refuses what overflowed
+                np.matmul(left, right.T, out=out)
             give_back(right)
 
         return write

@@ -12,7 +12,18 @@ import typer
 from flipcert.cli.errors import in_words
 from flipcert.cli.features import app as features_app
 from flipcert.cli.groups import with_groups
-from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions, Test, Train
+from flipcert.cli.options import (
+    MOST,
+    ClusterOptions,
+    DataOptions,
+    Grid,
+    ModelOptions,
+    Point,
+    Proof,
+    RunOptions,
+    Test,
+    Train,
+)
 
 app = typer.Typer(
     name="flipcert",
@@ -64,7 +75,8 @@ def certify(
     proof: Proof,
     cluster: ClusterOptions,
     fail_under: Annotated[
-        int | None, typer.Option(help="Exit with code 1 if the median radius is below this.", rich_help_panel="Run")
+        int | None,
+        typer.Option(help="Exit with code 1 if the median radius is below this.", rich_help_panel="Run", min=0),
     ] = None,
 ) -> None:
     """Certify the predictions for all test points: how many label flips each withstands.
@@ -180,7 +192,9 @@ def reproduce(
         Path | None, typer.Option(help="Folder of data; FLIPCERT_DATA or the user's cache if not given.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("reproduction"),
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores if not given.", min=1)] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Threads; all cores if not given.", min=1, max=MOST)
+    ] = None,
     memory: Annotated[int, typer.Option(help="MiB that blocks may take beside the data.", min=16)] = 1024,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
@@ -211,7 +225,9 @@ def evidence(
         "evidence"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that everything works.")] = False,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Networks to train at a time.", min=1)] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Networks to train at a time.", min=1, max=MOST)
+    ] = None,
 ) -> None:
     """Train finite networks and replay certificates on them (half an hour; needs torch)."""
     from flipcert.evidence.__main__ import main

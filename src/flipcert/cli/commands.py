@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from flipcert.runs.job import Job, run_job
 from flipcert.runs.pictures import check_image_shape
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import read_results, write_results
+from flipcert.validation import check_number
 
 
 def certify_command(
@@ -185,30 +186,82 @@ def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
     # What is no feature of the training set need not be a column of the test set.
     columns = Columns(data.label, ignore=(*drop, *([data.trusted] if data.trusted else [])))
     second = read_table(test, columns, labelled=False, n_features=first.X.shape[1]).aligned_to(first)
-    assert first.y is not None
-    if second.y is not None and (second.y.dtype.kind == "U") != (first.y.dtype.kind == "U"):
-        raise ValueError(
-            f"the labels of {test} are of type {second.y.dtype}, but those of {train} are {first.y.dtype}; "
-            "use the same kind in both."
-        )
+    first, second = first.with_labels_like(second), second.with_labels_like(first)
+    _compare_labels(first, second, _classes(data, first) or ())
     return first, second
+
+
+def _compare_labels(train: Table, test: Table, classes: tuple[Any, ...]) -> None:
+    """Refuse test labels of which none can be predicted, and tell of those that cannot."""
+    if test.y is None:
+        return
+    known = {*np.unique(np.asarray(train.y)).tolist(), *classes}
+    foreign = [label for label in np.unique(test.y).tolist() if label not in known]
+    count = int(np.isin(test.y, np.array(foreign, test.y.dtype)).sum()) if foreign else 0
+    if count == test.y.size:
+        raise ValueError(
+            f"none of the labels of {test.source} (such as {_examples(foreign)}) occurs in {train.source} (such as "
+            f"{_examples(sorted(known))}); write them alike, or leave the labels of {test.source} out."
+        )
+    if count:
+        notes.print(
+            f"{count:,} of the {test.y.size:,} test points of {test.source} have a label that no training point has "
+            f"(such as {_examples(foreign)}); they can never be predicted right.",
+            soft_wrap=True,
+            markup=False,
+        )
+
+
+def _examples(labels: Sequence[Any]) -> str:
+    return ", ".join(repr(label) for label in labels[:3])
 
 
 def _classes(data: DataOptions, train: Table) -> tuple[Any, ...] | None:
     """The label space in the type of the labels."""
+    present = np.unique(np.asarray(train.y))
     if data.classes is None:
+        if present.size < 2:
+            raise ValueError(
+                f"{train.source} has one class only ({present[0].item()!r}), so that no prediction could change; name "
+                f"the whole label space with --classes, such as --classes {present[0]},other."
+            )
         return None
-    assert train.y is not None
-    named = data.classes.split(",")
     try:
-        return tuple(np.array(named).astype(train.y.dtype if train.y.dtype.kind != "U" else str).tolist())
-    except ValueError:
+        classes = tuple(_LABEL_OF[present.dtype.kind](name) for name in data.classes.split(","))
+    except (KeyError, ValueError):
         raise ValueError(
-            f"--classes {data.classes} must name labels like those of {train.source}, which are {train.y.dtype}."
+            f"--classes {data.classes} must name labels like those of {train.source}, such as "
+            f"{_examples(present.tolist())}, with commas between them."
         ) from None
+    for place, label in enumerate(classes):
+        if label in classes[:place]:
+            raise ValueError(f"--classes {data.classes} names {label!r} twice; name each label once.")
+    for label in present.tolist():
+        if label not in classes:
+            raise ValueError(f"--classes {data.classes} does not name {label!r}, which is a label of {train.source}.")
+    return classes
+
+
+def _word(text: str) -> str:
+    if not text:
+        raise ValueError("an empty label")
+    return text
+
+
+def _finite(text: str) -> float:
+    if not np.isfinite(float(text)):
+        raise ValueError(text)
+    return float(text)
+
+
+# How a label is read that is given in the shell, by the kind of the labels in the file.
+_LABEL_OF: dict[str, Callable[[str], Any]] = {
+    "U": _word, "i": int, "u": int, "f": _finite, "b": {"True": True, "False": False}.__getitem__
+}  # fmt: skip
 
 
 def _settings(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
+    check_number(proof.time_limit, "--time-limit")
     given = asdict(model) | {"reg": point.reg}
     whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
     options = {name: value for name, value in given.items() if value is not None}

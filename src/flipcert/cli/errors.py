@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import typer
 
 from flipcert.cli.console import notes
+from flipcert.cli.options import ModelOptions, Point
 
 WRONG_INPUT, INTERNAL, INTERRUPTED = 2, 70, 130
+
+# What arguments of the library are called in the shell.
+_OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(ModelOptions) + fields(Point)} | {
+    "classes": "--classes",
+    "n_jobs": "--jobs",
+    "n_neighbors": "--neighbors",
+    "n_partitions": "--partitions",
+    "partition": "--partition-rule",
+    "random_state": "--seed",
+    "weights": "--neighbor-weights",
+}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -82,8 +97,12 @@ def _sentence(error: BaseException) -> str:
     """The first paragraph of a message, as a sentence."""
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror.lower()}."
+        advice = "; make room there, or choose another place" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        return f"{place}{error.strerror.lower()}{advice}."
     text = " ".join(str(error).strip().split("\n\n")[0].split()) or type(error).__name__
+    about = re.match(r"(\w+)(?:, if not \S+,)? (?=must )|(\w+)=", text)
+    if about is not None and (about[1] or about[2]) in _OPTIONS:
+        text = f"{_OPTIONS[about[1] or about[2]]} {text[about.end() :]}"
     if isinstance(error, MemoryError):
         text = f"there is not enough memory ({text.rstrip('.').lower()}); use more partitions or a smaller --memory"
     # A sentence begins with a capital letter, but not if that would change a path or the name of an argument.

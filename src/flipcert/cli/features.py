@@ -10,6 +10,7 @@ import typer
 
 from flipcert.cli.errors import in_words
 from flipcert.cli.groups import with_groups
+from flipcert.cli.options import LARGEST_SEED
 
 app = typer.Typer(
     help="Learn features from images without labels, and keep them in a feature file (needs torch).",
@@ -49,7 +50,7 @@ class Learning:
     colour: Annotated[float | None, typer.Option(help="simclr: change of colours, 0.5 if not given; 0 for none.")] = (
         None
     )
-    seed: Annotated[int, typer.Option(help="Of weights, order and random versions.", min=0)] = 0
+    seed: Annotated[int, typer.Option(help="Of weights, order and random versions.", min=0, max=LARGEST_SEED)] = 0
 
 
 @app.command()

@@ -17,6 +17,10 @@ def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
 
 
+# More threads, processes or layers than anyone has; a machine would not survive them.
+MOST = 1024
+LARGEST_SEED = 2**32 - 1
+
 _MODEL, _DATA, _RUN, _CLUSTER = "Model", "Data", "Run", "Cluster"
 
 Train = Annotated[
@@ -35,7 +39,9 @@ class ModelOptions:
     kernel: Annotated[
         str | None, _option(_MODEL, "ntk, conv-ntk, linear or rbf; ntk if not given.", "--kernel", "-k")
     ] = None
-    depth: Annotated[int | None, _option(_MODEL, "ntk, conv-ntk: number of hidden layers, 1 if not given.")] = None
+    depth: Annotated[
+        int | None, _option(_MODEL, "ntk, conv-ntk: number of hidden layers, 1 if not given.", max=MOST)
+    ] = None
     activation: Annotated[
         str | None,
         _option(
@@ -85,7 +91,9 @@ class ModelOptions:
         str, _option(_MODEL, "Scale features, without labels: none, standard (columns) or unit (rows).")
     ] = "none"
     partition_rule: Annotated[str, _option(_MODEL, "Which rows go together: sorted, hash or random.")] = "sorted"
-    seed: Annotated[int, _option(_MODEL, "Seed of --partition-rule random, and of networks.", min=0)] = 0
+    seed: Annotated[
+        int, _option(_MODEL, "Seed of --partition-rule random, and of networks.", min=0, max=LARGEST_SEED)
+    ] = 0
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,9 @@ class Proof:
     time_limit: Annotated[
         float, _option(_RUN, "Seconds for one integer program of --exact, or for one point of milp-svm.")
     ] = 60.0
-    jobs: Annotated[int | None, _option(_RUN, "Threads; all cores if not given.", "--jobs", "-j", min=1)] = None
+    jobs: Annotated[int | None, _option(_RUN, "Threads; all cores if not given.", "--jobs", "-j", min=1, max=MOST)] = (
+        None
+    )
     memory: Annotated[int, _option(_RUN, "MiB that blocks of test points may take beside the data.", min=16)] = 1024
     quiet: Annotated[bool, _option(_RUN, "Show no progress.", "--quiet", "-q")] = False
 
@@ -146,7 +156,8 @@ class ClusterOptions:
         str | None, _option(_CLUSTER, "Address of a Dask scheduler, such as tcp://10.0.0.1:8786 (extra: dask).")
     ] = None
     workers: Annotated[
-        int | None, _option(_CLUSTER, "Or so many worker processes on this machine, until the run ends.", min=1)
+        int | None,
+        _option(_CLUSTER, "Or so many worker processes on this machine, until the run ends.", min=1, max=MOST),
     ] = None
     tls_ca: Annotated[Path | None, _option(_CLUSTER, "tls:// schedulers: certificate of who signed theirs.")] = None
     tls_cert: Annotated[Path | None, _option(_CLUSTER, "tls:// schedulers: our certificate.")] = None

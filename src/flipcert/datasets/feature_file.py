@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.datasets.archives import names_in, read_arrays
+from flipcert.datasets.room import Unreadable
 from flipcert.datasets.table import Table
 from flipcert.engine.files import whole_file
 
@@ -66,24 +67,16 @@ def write_features(path: str | os.PathLike[str], train: Table, test: Table) -> N
 def is_feature_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds what a feature file must hold; its numbers are not looked at."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            return {f"{key}.npy" for key in _NEEDED} <= set(archive.namelist())
-    except (OSError, zipfile.BadZipFile):
+        return os.path.isfile(path) and set(_NEEDED) <= set(names_in(path))
+    except (OSError, Unreadable):
         return False
 
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} cannot be read as npz: it is no archive, or only a part of one.")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {key: stored[key] for key in stored.files if key in (*_NEEDED, "scale", "image_shape")}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if "pickle" in str(error).lower():
-            raise ValueError(
-                f"{path} holds Python objects, which are not unpickled; save numbers or strings."
-            ) from error
-        raise ValueError(f"{path} cannot be read as npz: {str(error).splitlines()[0].rstrip('.')}.") from error
+        return read_arrays(path, (*_NEEDED, "scale", "image_shape"))
+    except Unreadable as error:
+        raise ValueError(f"{path} cannot be read as npz: {error}.") from error
 
 
 def _table(

@@ -4,43 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.datasets.archives import names_in, read_arrays
+from flipcert.datasets.columns import HOW_LABELLED, Columns, table_of
+from flipcert.datasets.delimited import read_delimited
 from flipcert.datasets.named import named_part
-from flipcert.datasets.shards import npy_pieces, parquet_pieces, read_shards, shard_files
-from flipcert.datasets.table import Table
+from flipcert.datasets.room import Unreadable, check_room, refuse_what_is_no_file
+from flipcert.datasets.shards import (
+    count_parquet_rows,
+    labels_from,
+    npy_pieces,
+    parquet_pieces,
+    read_shards,
+    shard_files,
+)
+from flipcert.datasets.table import LARGEST_WHOLE, Table, is_inexact, too_large
 
-
-@dataclass(frozen=True)
-class Columns:
-    """What the columns of a file mean.
-
-    Attributes
-    ----------
-    label : str
-        Column of the labels (csv, parquet).
-    drop : sequence of str
-        Columns that are not features.
-    ignore : sequence of str
-        Columns that are not features either, if they are there at all.
-    trusted : str or None
-        Column that says which labels are trusted (csv, parquet), or array (npz).
-    required : bool
-        Whether there must be labels.
-    """
-
-    label: str = "label"
-    drop: Sequence[str] = ()
-    ignore: Sequence[str] = ()
-    trusted: str | None = None
-    required: bool = False
+__all__ = ["Columns", "digest", "parts_of", "read_table"]
 
 
 def read_table(
@@ -74,22 +62,19 @@ def read_table(
             raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
         # Bytes are exact in single precision.
         return (replace(named, X=named.X.astype(np.float32)) if named.X.dtype == np.uint8 else named).checked()
-    for path in parts_of(name):
-        if not path.exists():
-            raise ValueError(f"{path} does not exist; give the path of a file with features.")
     try:
+        for part in parts_of(name):
+            refuse_what_is_no_file(part)
         table = _reader(name)(name, columns, n_features)
-    except (OSError, EOFError, zipfile.BadZipFile, _Unreadable) as error:
-        if isinstance(error, PermissionError):
-            raise ValueError(f"{name} may not be read; change its permissions.") from error
-        raise ValueError(f"{name} cannot be read as {_kind(name)}: {_first_line(error)}.") from error
+    except PermissionError as error:
+        raise ValueError(f"{error.filename or name} may not be read; change its permissions.") from error
+    except (OSError, Unreadable) as error:
+        path = error.path if isinstance(error, Unreadable) else None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise ValueError(f"{path or name} cannot be read as {_kind(name)}: {reason}.") from error
     if labelled and table.y is None:
-        raise ValueError(_no_labels(name, columns))
+        raise ValueError(f"{name} has no labels; {_HOW_LABELLED[_kind(name)].format(label=columns.label)}.")
     return table.checked()
-
-
-def _no_labels(name: str, columns: Columns) -> str:
-    return f"{name} has no labels; {_HOW_LABELS[_kind(name)].format(label=columns.label)}."
 
 
 def parts_of(source: str) -> list[Path]:
@@ -98,7 +83,9 @@ def parts_of(source: str) -> list[Path]:
     >>> [path.name for path in parts_of("data/X.npy,data/y.npy")]
     ['X.npy', 'y.npy']
     """
-    if "," in source and not Path(source).exists():
+    if not source or ("," in source and not Path(source).exists()):
+        if not all(source.split(",")):
+            raise ValueError(f"{source!r} leaves out the name of a file; give the path of a file with features.")
         return [Path(part) for part in source.split(",")]
     path = Path(source)
     if path.is_dir():
@@ -126,10 +113,6 @@ def digest(source: str) -> str:
     return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
 
 
-class _Unreadable(Exception):
-    """A file is not what its ending says."""
-
-
 _KINDS = {
     "npz": (".npz",),
     "npy": (".npy",),
@@ -137,11 +120,11 @@ _KINDS = {
     "parquet": (".parquet", ".pq"),
     "svmlight": (".svmlight", ".libsvm", ".svm"),
 }
-_HOW_LABELS = {
+_HOW_LABELLED = {
     "npz": "it must hold an array y beside X",
     "npy": "give features and labels as X.npy,y.npy",
-    "csv": "it must have a column {label!r}, or name another with --label",
-    "parquet": "it must have a column {label!r}, or name another with --label",
+    "csv": HOW_LABELLED,
+    "parquet": HOW_LABELLED,
     "svmlight": "every line must begin with one",
 }
 
@@ -164,34 +147,13 @@ def _reader(name: str) -> Callable[[str, Columns, int | None], Table]:
 
 
 def _npz(name: str, columns: Columns, n_features: int | None) -> Table:
-    if not zipfile.is_zipfile(name):
-        raise _Unreadable("it is no archive, or only a part of one")
-    try:
-        with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            held = stored.files
-            if "X" not in held:
-                raise ValueError(f"{name} must hold an array X; it holds {', '.join(held) or 'nothing'}.")
-            if columns.trusted is not None and columns.trusted not in held:
-                raise ValueError(
-                    f"{name} has no array {columns.trusted!r} of trusted labels; it holds {', '.join(held)}."
-                )
-            wanted = [key for key in ("X", "y", columns.trusted) if key is not None and key in held]
-            read = {key: _plain(stored, key, name) for key in wanted}
-    except zipfile.BadZipFile as error:
-        raise _Unreadable(str(error)) from error
+    held = names_in(name)
+    if "X" not in held:
+        raise ValueError(f"{name} must hold an array X; it holds {', '.join(held) or 'nothing'}.")
+    if columns.trusted is not None and columns.trusted not in held:
+        raise ValueError(f"{name} has no array {columns.trusted!r} of trusted labels; it holds {', '.join(held)}.")
+    read = read_arrays(name, ["X", "y", *([columns.trusted] if columns.trusted is not None else [])])
     return Table(name, read["X"], read.get("y"), trusted=read.get(columns.trusted or ""))
-
-
-def _plain(stored: Any, key: str, name: str) -> NDArray[Any]:
-    """One array of an archive, unless it could only be unpickled."""
-    try:
-        return np.asarray(stored[key])
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise ValueError(
-                f"the array {key} of {name} holds Python objects, which are not unpickled; save numbers or strings."
-            ) from error
-        raise _Unreadable(str(error)) from error
 
 
 def _npy(name: str, columns: Columns, n_features: int | None) -> Table:
@@ -200,128 +162,60 @@ def _npy(name: str, columns: Columns, n_features: int | None) -> Table:
     if _in_shards(name):
         features = [path for path in parts_of(name) if path.name.startswith("X")]
         return read_shards(name, features, lambda path: _mapped(path).shape[0], npy_pieces(_mapped))
-    arrays = [_mapped(path) for path in parts_of(name)]
-    return Table(name, arrays[0], np.array(arrays[1]) if len(arrays) > 1 else None)
+    X, *labels = parts_of(name)
+    return Table(name, _mapped(X), labels_from(_mapped(labels[0]), labels[0]) if labels else None)
 
 
 def _mapped(path: Path) -> NDArray[Any]:
-    """A memory-mapped array."""
+    """A memory-mapped array of one or more dimensions."""
     if path.suffix.lower() != ".npy":
         raise ValueError(f"{path} must be a .npy file like the features beside it.")
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
+    except PermissionError:
+        raise
+    except (ValueError, EOFError, OSError, OverflowError, SyntaxError, TypeError) as error:
         if "pickle" in str(error).lower() or "object" in str(error).lower():
             raise ValueError(
                 f"{path} holds Python objects or is no .npy file; nothing is unpickled, so save numbers or strings."
             ) from error
-        raise _Unreadable(str(error)) from error
-    return array
+        raise Unreadable(error, path) from error
+    return np.atleast_1d(array)
 
 
 def _csv(name: str, columns: Columns, n_features: int | None) -> Table:
-    from pyarrow import ArrowInvalid, csv
-
-    tabs = ".tsv" in Path(name).name.lower()
-    try:
-        table = csv.read_csv(name, parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
-    except ArrowInvalid as error:
-        raise _Unreadable(str(error)) from error
-    return _from_arrow(table, name, columns)
+    return read_delimited(name, columns)
 
 
 def _parquet(name: str, columns: Columns, n_features: int | None) -> Table:
-    from pyarrow import ArrowInvalid, parquet
-
-    try:
-        if _in_shards(name):
-            pieces = parquet_pieces(lambda table, source: _from_arrow(table, source, columns))
-            return read_shards(name, parts_of(name), lambda path: parquet.read_metadata(path).num_rows, pieces)
-        table = parquet.ParquetFile(name).read()
-    except ArrowInvalid as error:
-        raise _Unreadable(str(error)) from error
-    return _from_arrow(table, name, columns)
-
-
-def _from_arrow(table: Any, name: str, columns: Columns) -> Table:
-    """Features, labels and names of the columns of a table."""
-    held = table.column_names
-    twice = sorted({column for column in held if held.count(column) > 1})
-    if twice:
-        raise ValueError(f"{name} has more than one column {twice[0]!r}; rename or drop the others.")
-    if columns.required and columns.label not in held:
-        raise ValueError(_no_labels(name, columns))
-    wanted = [*columns.drop, *([columns.trusted] if columns.trusted is not None else [])]
-    for column in wanted:
-        if column not in held:
-            raise ValueError(f"{name} has no column {column!r}; it has {_some(held)}.")
-    aside = {columns.label, *wanted, *columns.ignore}
-    names, values = [], []
-    for column in held:
-        if column not in aside:
-            own = _numbers(table.column(column), column, name)
-            names += [column] if own.ndim == 1 else [f"{column}.{i}" for i in range(own.shape[1])]
-            values.append(own if own.ndim == 2 else own[:, None])
-    if not values:
-        raise ValueError(f"{name} has no columns of features beside {columns.label!r}; it has {_some(held)}.")
-    X = np.concatenate(values, axis=1, dtype=np.result_type(*{own.dtype for own in values}))
-    y = _labels(table.column(columns.label), name) if columns.label in held else None
-    trusted = None if columns.trusted is None else table.column(columns.trusted).to_numpy()
-    return Table(name, X, y, names=tuple(names), trusted=trusted)
-
-
-def _numbers(column: Any, column_name: str, name: str) -> NDArray[Any]:
-    """A column of numbers, or a matrix for a column of vectors."""
-    from pyarrow import types
-
-    kind = column.type
-    vectors = types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind)
-    inner = kind.value_type if vectors else kind
-    if not (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_null(inner)):
-        raise ValueError(
-            f"column {column_name!r} of {name} holds {inner}, not numbers; name the labels with --label, "
-            "and leave out other columns with --drop."
-        )
-    if not vectors:
-        values = column.to_numpy()
-        return values.astype(np.float64) if values.dtype.kind in "Ob" else values
-    rows = column.combine_chunks()
-    lengths = np.unique(rows.value_lengths().to_numpy(zero_copy_only=False)) if len(rows) else np.array([0])
-    if rows.null_count or lengths.size != 1:
-        raise ValueError(f"the vectors in column {column_name!r} of {name} must all have the same length.")
-    flat = rows.flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat.astype(np.float64) if flat.dtype.kind == "O" else flat).reshape(len(rows), -1)
-
-
-def _labels(column: Any, name: str) -> NDArray[Any]:
-    """Labels as an array of numbers or strings."""
-    from pyarrow import types
-
-    if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise ValueError(f"{name} has no label in row {row}; fill it in or drop the row.")
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    values = column.to_numpy()
-    return np.asarray(values.astype(str) if values.dtype.kind == "O" else values)
+    pieces = parquet_pieces(lambda held, path, first_row: table_of(held, path, columns, first_row))
+    return read_shards(name, parts_of(name), count_parquet_rows, pieces)
 
 
 def _svmlight(name: str, columns: Columns, n_features: int | None) -> Table:
     from sklearn.datasets import load_svmlight_file
 
+    if columns.trusted is not None:
+        raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
     try:
-        X, y = load_svmlight_file(name, n_features=n_features)
-    except ValueError as error:
-        raise _Unreadable(str(error)) from error
-    whole = y == np.floor(y)
-    return Table(name, X.toarray(), y.astype(np.int64) if whole.all() else y)
+        X, y = load_svmlight_file(name)
+    except (ValueError, OverflowError) as error:
+        raise Unreadable(error) from error
+    width = max(X.shape[1], n_features or 0)
+    # Of one line with a large column number there is a row of zeros for every line.
+    check_room(name, 8.0 * X.shape[0] * width)
+    X.resize(X.shape[0], width)
+    largest = np.abs(y).max(initial=0)
+    if max(np.abs(X.data).max(initial=0), largest) >= LARGEST_WHOLE:
+        _refuse_lost_digits(name)
+    whole = (y == np.floor(y)).all() and largest <= LARGEST_WHOLE
+    return Table(name, X.toarray(), y.astype(np.int64) if whole else y)
 
 
-def _some(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+def _refuse_lost_digits(name: str) -> None:
+    """Refuse whole numbers in a text that doubles cannot tell apart."""
+    with open(name, "rb") as file:
+        for row, line in enumerate(file):
+            for place, number in re.findall(r"(?:^|\s(\d+):)([+-]?\d+)(?=\s|$)", line.decode(errors="replace")):
+                if is_inexact(number):
+                    raise too_large(name, number, row, place or "of the labels")

@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.datasets.room import check_room
 from flipcert.engine.files import whole_file
 
 # A byte of label, and three planes of 32 x 32.
 _CIFAR_ROW = 1 + 3 * 32 * 32
+# Bytes that are unpacked at a time.
+_PIECE = 2**24
 
 
 def read_idx(path: Path, n_axes: int) -> NDArray[np.uint8]:
@@ -79,8 +82,13 @@ def write_cifar(path: Path, images: NDArray[np.uint8], labels: NDArray[np.uint8]
 def _content(path: Path) -> bytes:
     """All bytes of a file, decompressed if its name says that it is compressed."""
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            # A file that unpacks to more than there is memory for is none of these data sets.
+            content = bytearray()
+            while piece := file.read(_PIECE):
+                content += piece
+                check_room(str(path), 2 * len(content), "get it again")
+        return bytes(content)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} cannot be decompressed: {str(error).rstrip('.')}; get it again.") from error
     except OSError as error:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.datasets.spelling import text_of_labels
 from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
+
+# Whole numbers up to here are doubles; beyond, several share one.
+LARGEST_WHOLE = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +34,8 @@ class Table:
         Which labels are trusted, if the file says so.
     image_shape : tuple of int or None
         Shape of a row before it was flattened (channels, height, width), if it is known.
+    spelled : bool
+        Whether labels that are numbers were text that they are the only spelling of, so that they can be text again.
     """
 
     source: str
@@ -37,6 +44,7 @@ class Table:
     names: tuple[str, ...] | None = None
     trusted: NDArray[np.bool_] | None = None
     image_shape: tuple[int, ...] | None = None
+    spelled: bool = False
 
     def checked(self) -> Table:
         """The same table, if it can be used: finite numbers in rows and columns, one label for each row."""
@@ -70,6 +78,12 @@ class Table:
             )
         return self
 
+    def with_labels_like(self, other: Table) -> Table:
+        """The same table, its labels as text if those of the other one are text and these were spelled so."""
+        if self.y is None or other.y is None or not self.spelled or other.y.dtype.kind != "U":
+            return self
+        return replace(self, y=text_of_labels(self.y))
+
     def _checked_features(self) -> NDArray[Any]:
         X = self.X
         if X.ndim != 2:
@@ -80,8 +94,10 @@ class Table:
         if X.dtype.kind not in "fiub":
             raise ValueError(f"the features of {self.source} must be numbers; got values of type {X.dtype}.")
         # In pieces: the features may be larger than memory.
+        for place, rows in row_pieces(X) if X.dtype.kind in "iu" else ():
+            check_exact(rows, self.source, self.names, place.start)
         precision = np.float32 if X.dtype in (np.float16, np.float32) else np.float64
-        if is_large(X) and not (X.dtype == precision and X.flags.c_contiguous):
+        if is_large(X, precision) and not (X.dtype == precision and X.flags.c_contiguous):
             X = mapped_rows(lambda rows: rows, X, X.shape[1], precision)
         X = X.astype(precision, copy=False)
         for place, rows in row_pieces(X):
@@ -100,10 +116,42 @@ class Table:
         if y.shape != (n_rows,):
             raise ValueError(f"{self.source} has {n_rows} rows, but labels of shape {y.shape}; give one label a row.")
         if y.dtype.kind == "S":
-            y = np.char.decode(y, "utf-8")
+            try:
+                y = np.char.decode(y, "utf-8")
+            except UnicodeDecodeError:
+                raise ValueError(f"the labels of {self.source} are bytes that are no UTF-8 text; save text.") from None
         if y.dtype.kind not in "fiubU":
             raise ValueError(f"the labels of {self.source} must be numbers or strings; got type {y.dtype}.")
         missing = ~np.isfinite(y) if y.dtype.kind == "f" else y == "" if y.dtype.kind == "U" else np.zeros(n_rows, bool)
         if missing.any():
             raise ValueError(f"{self.source} has no label in row {missing.argmax()}; fill it in or drop the row.")
+        if y.dtype.kind == "f" and (y != np.floor(y)).any():
+            raise ValueError(
+                f"the labels of {self.source} are fractions, such as {y[y != np.floor(y)][0]}; labels are classes, so "
+                "give whole numbers or words."
+            )
         return y
+
+
+def check_exact(X: NDArray[Any], source: str, names: tuple[str, ...] | None = None, first_row: int = 0) -> None:
+    """Refuse whole numbers that doubles cannot tell apart."""
+    if X.dtype.kind not in "iu" or X.dtype.itemsize < 8:
+        return
+    wrong = np.argwhere((X > LARGEST_WHOLE) | (X < -LARGEST_WHOLE))
+    if wrong.size:
+        row, column = wrong[0]
+        raise too_large(source, X[row, column], first_row + row, repr(names[column]) if names else str(column))
+
+
+def is_inexact(text: str) -> bool:
+    """Whether a text spells a whole number that doubles cannot tell from its neighbours."""
+    found = re.fullmatch(r"\s*[+-]?0*(\d+)\s*", text)
+    return found is not None and (len(found[1]) > 16 or int(found[1]) > LARGEST_WHOLE)
+
+
+def too_large(source: str, value: object, row: int, column: str) -> ValueError:
+    """What to say about a whole number that doubles cannot tell from its neighbours."""
+    return ValueError(
+        f"{source} has {value} in row {row}, column {column}; features are doubles, which cannot tell whole numbers "
+        "beyond 2**53 apart, so drop the column (an identifier?) or scale it down."
+    )

@@ -1,0 +1,160 @@
+"""Tables with named columns (csv, parquet): which of them are features, which are labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.datasets.room import check_room
+from flipcert.datasets.spelling import labels_of_text
+from flipcert.datasets.table import Table, check_exact
+
+HOW_LABELLED = "it must have a column {label!r}, or name another with --label"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a file mean.
+
+    Attributes
+    ----------
+    label : str
+        Column of the labels (csv, parquet).
+    drop : sequence of str
+        Columns that are not features.
+    ignore : sequence of str
+        Columns that are not features either, if they are there at all.
+    trusted : str or None
+        Column that says which labels are trusted (csv, parquet), or array (npz).
+    required : bool
+        Whether there must be labels.
+    """
+
+    label: str = "label"
+    drop: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    trusted: str | None = None
+    required: bool = False
+
+
+def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spelled: bool = False) -> Table:
+    """Features, labels and names of the columns of an arrow table.
+
+    Parameters
+    ----------
+    held : pyarrow.Table
+        The columns.
+    source : str
+        Where they come from, for messages.
+    columns : Columns
+        What they mean.
+    first_row : int
+        Number of the first row, for messages, if this is a part of a file.
+    spelled : bool
+        Whether labels are read from their spelling, as in a text file.
+    """
+    names = held.column_names
+    twice = sorted(column for column, count in Counter(names).items() if count > 1)
+    if twice:
+        raise ValueError(f"{source} has more than one column {twice[0]!r}; rename or drop the others.")
+    if columns.required and columns.label not in names:
+        raise ValueError(f"{source} has no labels; {HOW_LABELLED.format(label=columns.label)}; it has {_some(names)}.")
+    wanted = [*columns.drop, *([columns.trusted] if columns.trusted is not None else [])]
+    for column in wanted:
+        if column not in names:
+            raise ValueError(f"{source} has no column {column!r}; it has {_some(names)}.")
+    aside = {columns.label, *wanted, *columns.ignore}
+    features, values = [], []
+    for column in names:
+        if column not in aside:
+            own = _numbers(held.column(column), column, source, first_row)
+            features += [column] if own.ndim == 1 else [f"{column}.{i}" for i in range(own.shape[1])]
+            values.append(own if own.ndim == 2 else own[:, None])
+    if not values:
+        raise ValueError(f"{source} has no columns of features beside {columns.label!r}; it has {_some(names)}.")
+    X = np.concatenate(values, axis=1, dtype=np.result_type(*{own.dtype for own in values}))
+    y = None
+    if columns.label in names:
+        y = _labels(held.column(columns.label), columns.label, source, first_row)
+        if spelled:
+            y = labels_of_text(y, source)
+    trusted = None if columns.trusted is None else held.column(columns.trusted).to_numpy()
+    return Table(source, X, y, names=tuple(features), trusted=trusted, spelled=spelled)
+
+
+def _numbers(column: Any, name: str, source: str, first_row: int) -> NDArray[Any]:
+    """A column of numbers, or a matrix for a column of vectors."""
+    from pyarrow import types
+
+    kind = column.type
+    vectors = types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind)
+    inner = kind.value_type if vectors or types.is_dictionary(kind) else kind
+    numeric = types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_null(inner)
+    if not numeric or types.is_dictionary(kind):
+        raise ValueError(
+            f"column {name!r} of {source} holds {inner}, not numbers; name the labels with --label, "
+            "and leave out other columns with --drop."
+        )
+    if not vectors:
+        values = column.to_numpy()
+        numbers = values.astype(np.float64) if values.dtype.kind in "Ob" else values
+        check_exact(numbers[:, None], source, (name,), first_row)
+        return np.asarray(numbers)
+    rows = column.combine_chunks()
+    lengths = np.unique(rows.value_lengths().to_numpy(zero_copy_only=False)) if len(rows) else np.array([0])
+    if rows.null_count or lengths.size != 1:
+        raise ValueError(f"the vectors in column {name!r} of {source} must all have the same length.")
+    flat = rows.flatten().to_numpy(zero_copy_only=False)
+    matrix = np.asarray(flat.astype(np.float64) if flat.dtype.kind == "O" else flat).reshape(len(rows), -1)
+    check_exact(matrix, source, tuple(f"{name}.{i}" for i in range(matrix.shape[1])), first_row)
+    return matrix
+
+
+def _labels(column: Any, name: str, source: str, first_row: int) -> NDArray[Any]:
+    """Labels as an array of numbers or strings."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    packed = types.is_dictionary(column.type)
+    kind = column.type.value_type if packed else column.type
+    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    texts = types.is_string(kind) or types.is_large_string(kind)
+    spelled = types.is_decimal(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+    if texts or types.is_binary(kind) or types.is_large_binary(kind):
+        different = pa.chunked_array([part.dictionary for part in column.chunks], kind) if packed else column
+        longest = compute.max(compute.binary_length(different)).as_py() or 0
+        # NumPy gives every label the room of the longest one.
+        check_room(
+            f"column {name!r} of {source}, with labels of up to {longest:,} characters,",
+            4.0 * longest * len(column),
+            "shorten them, or name another column with --label",
+        )
+    column = column.cast(kind)
+    if column.null_count:
+        row = first_row + int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise ValueError(f"{source} has no label in row {row}; fill it in or drop the row.")
+    if numbers:
+        return np.asarray(column.to_numpy())
+    if not texts and not spelled:
+        raise ValueError(
+            f"the labels in column {name!r} of {source} are {kind}, not numbers or strings; name another with --label."
+        )
+    try:
+        column = column.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise ValueError(
+            f"the labels in column {name!r} of {source} are bytes that are no UTF-8 text; save them as text."
+        ) from None
+    if compute.any(compute.match_substring(column, "\0")).as_py():
+        raise ValueError(f"the labels in column {name!r} of {source} hold a zero byte, which ends a text; remove it.")
+    return np.asarray(column.to_numpy().astype(str))
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

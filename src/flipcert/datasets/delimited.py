@@ -1,0 +1,106 @@
+"""Text files with a column for each feature: csv and tsv, compressed or not."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from flipcert.datasets.columns import Columns, table_of
+from flipcert.datasets.room import Unreadable, check_room
+from flipcert.datasets.table import LARGEST_WHOLE, Table, is_inexact, too_large
+from flipcert.engine.memory import available_memory
+
+# Bytes of memory for a number, however short it is spelled: parsed, as a column, as a feature. A cell has two or more
+# characters, with what ends it.
+_CELL = 3 * 8
+# Bytes of text that are looked at together. A row is not longer than a block.
+_PIECE, _BLOCK = 2**20, 2**24
+
+
+def read_delimited(name: str, columns: Columns) -> Table:
+    """Read a csv or tsv file with a line of names on top."""
+    import pyarrow as pa
+
+    separator = "\t" if ".tsv" in os.path.basename(name).lower() else ","
+    _measure(name, separator)
+    with _text(name):
+        # What a label is shows only in its spelling.
+        held = _parsed(name, separator, {columns.label: pa.string()})
+        names = held.column_names
+    other = next((mark for mark in ";\t,|" if mark != separator and len(names) == 1 and mark in names[0]), None)
+    if other is not None:
+        raise Unreadable(f"its columns are separated by {other!r}; they must be by {separator!r}")
+    table = table_of(held, name, columns, spelled=True)
+    _refuse_lost_digits(table, separator)
+    return table
+
+
+def _parsed(name: str, separator: str, types: dict[str, Any], only: list[str] | None = None) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    compression = "gzip" if _compressed(name) else None
+    with pa.input_stream(name, compression=compression) as file:
+        return csv.read_csv(
+            file,
+            read_options=csv.ReadOptions(block_size=_BLOCK),
+            parse_options=csv.ParseOptions(delimiter=separator),
+            convert_options=csv.ConvertOptions(column_types=types, include_columns=only),
+        )
+
+
+def _compressed(name: str) -> bool:
+    return name.lower().endswith(".gz")
+
+
+def _measure(name: str, separator: str) -> None:
+    """Refuse a file whose numbers do not fit the memory; a compressed one is unpacked once to tell, piece by piece."""
+    if not _compressed(name) and os.path.getsize(name) * (1 + _CELL / 2) <= available_memory():
+        return
+    size = cells = 0
+    try:
+        with gzip.open(name) if _compressed(name) else open(name, "rb") as file:
+            while piece := file.read(_PIECE):
+                size += len(piece)
+                cells += piece.count(separator.encode()) + piece.count(b"\n")
+                check_room(name, size + _CELL * cells)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Unreadable(error) from error
+
+
+@contextmanager
+def _text(name: str) -> Iterator[None]:
+    """Say what is wrong with a text."""
+    from pyarrow import ArrowException
+
+    with gzip.open(name) if _compressed(name) else open(name, "rb") as file:
+        wide = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    try:
+        yield
+    except (ArrowException, UnicodeError) as error:
+        if wide or isinstance(error, UnicodeError) or "utf8" in str(error).lower():
+            found = "UTF-16" if wide else "no UTF-8"
+            raise Unreadable(f"it is {found} text; save it as UTF-8 (iconv does that)") from error
+        raise Unreadable(error) from error
+
+
+def _refuse_lost_digits(table: Table, separator: str) -> None:
+    """Refuse whole numbers that doubles cannot tell apart: if they are long enough, they were parsed as doubles."""
+    import pyarrow as pa
+
+    assert table.names is not None
+    largest = np.abs(table.X).max(axis=0, initial=0)
+    suspects = [name for name, size in zip(table.names, largest, strict=True) if size >= LARGEST_WHOLE]
+    if not suspects:
+        return
+    texts = _parsed(table.source, separator, dict.fromkeys(suspects, pa.string()), suspects)
+    for name in suspects:
+        for row, text in enumerate(texts.column(name).to_pylist()):
+            if is_inexact(text):
+                raise too_large(table.source, text.strip(), row, repr(name))

@@ -1,0 +1,53 @@
+"""Labels in text files: numbers where that loses nothing, else the text as it is spelled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# What stands for a missing value in a column of numbers. Among words, "NA" is a word.
+_MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-nan", "-NaN", "#N/A", "n/a", "<NA>"})
+_WHOLE = np.iinfo(np.int64)
+
+
+def labels_of_text(spelled: NDArray[Any], source: str) -> NDArray[Any]:
+    """Labels from their spellings.
+
+    ``7``, ``07`` and ``7.0`` are three labels, and would be one number. So labels are read as numbers only if each is
+    spelled as that number is printed; :func:`text_of_labels` then gives the spelling back.
+
+    >>> labels_of_text(np.array(["7", "08"]), "train.csv").tolist()
+    ['7', '08']
+    >>> labels_of_text(np.array(["7", "8"]), "train.csv").tolist()
+    [7, 8]
+    """
+    broken = np.char.find(spelled, "\n") >= 0
+    if broken.any():
+        raise ValueError(
+            f"{source} has a label with a line break in row {broken.argmax()}; perhaps a quote is left open."
+        )
+    different = set(np.unique(spelled).tolist())
+    present = different - _MISSING
+    kind = next((kind for kind in (int, float) if present and all(_is_printed(text, kind) for text in present)), None)
+    missing = np.isin(spelled, list(_MISSING if kind is not None or not present else {""}))
+    if missing.any():
+        raise ValueError(f"{source} has no label in row {missing.argmax()}; fill it in or drop the row.")
+    return spelled if kind is None else spelled.astype(np.int64 if kind is int else np.float64)
+
+
+def text_of_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """The spelling of labels that were read by :func:`labels_of_text`."""
+    return labels if labels.dtype.kind == "U" else np.array([str(label) for label in labels.tolist()])
+
+
+def _is_printed(text: str, kind: Callable[[str], Any]) -> bool:
+    """Whether a text is what Python prints for a number."""
+    try:
+        number = kind(text)
+    except ValueError:
+        return False
+    return str(number) == text and (math.isfinite(number) if kind is float else _WHOLE.min <= number <= _WHOLE.max)
