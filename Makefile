@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MINIMUM := .venv-minimum
 
-.PHONY: demo test test-browser test-kills test-cluster test-minimum lint pytest bench evidence reproduce reproduce-quick clean
+.PHONY: demo test test-steady test-browser test-kills test-cluster test-minimum lint pytest bench evidence reproduce reproduce-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/flipcert demo
@@ -20,6 +20,10 @@ lint: $(VENV)/.tools
 # Compiled code is checked for indices out of bounds here, and cached apart from the unchecked one.
 pytest: $(VENV)/.tools
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto --dist loadgroup
+
+# The same tests again and again, in random order, every other time beside a load on all cores: none may fail.
+test-steady: $(VENV)/.tools
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python tests/steady.py $(or $(RUNS),10)
 
 # The report in a real browser. Screenshots for people go to tests_browser/screenshots.
 test-browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/$(VENV)/browsers

@@ -37,7 +37,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException as error:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = path  # writing to a full disk does not say where
         raise
 
