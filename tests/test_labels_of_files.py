@@ -141,6 +141,10 @@ def test_one_class_is_told_in_the_words_of_the_shell(data):
     assert "one.csv has one class only ('setosa')" in said
     assert "--classes setosa,other" in said
     assert run("certify", "one.csv", "test-unlabelled.csv", "--classes", "setosa,other", "--quiet").exit_code == 0
+    for label, advice in ((7, "7,8"), (2.0, "2.0,3.0"), (True, "True,False")):
+        np.savez("one.npz", X=X_TRAIN, y=np.full(75, label))
+        assert f"--classes {advice}." in refused("certify", "one.npz", "test-unlabelled.csv")
+        assert run("certify", "one.npz", "test-unlabelled.csv", "--classes", advice, "--quiet").exit_code == 0
 
 
 def test_labels_with_a_line_break_are_refused(tmp_path):

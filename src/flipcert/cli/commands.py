@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import sklearn
 import typer
 
 from flipcert.cli.cluster import on_cluster
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
+from flipcert.cli.labels import compare_labels, label_space
 from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
 from flipcert.cli.progress import Display
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
@@ -107,7 +107,7 @@ def attack_command(
         tables = _read(train, test, data)
         if row >= tables[1].X.shape[0]:
             raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
-        settings = replace(settings, classes=_classes(data, tables[0]))
+        settings = replace(settings, classes=label_space(data.classes, tables[0]))
         flips = flip_list(*tables, settings, row, proof.exact, proof.time_limit, proof.jobs, display)
     print_flips(flips, form)
 
@@ -145,7 +145,7 @@ def _run(
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
         tables = _read(train, test, data)
-        classes = _classes(data, tables[0])
+        classes = label_space(data.classes, tables[0])
         points = [replace(settings, classes=classes) for settings in points]
         shape = check_image_shape(_image_shape(data) or tables[0].image_shape, tables[0].X.shape[1])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs)
@@ -187,77 +187,8 @@ def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
     columns = Columns(data.label, ignore=(*drop, *([data.trusted] if data.trusted else [])))
     second = read_table(test, columns, labelled=False, n_features=first.X.shape[1]).aligned_to(first)
     first, second = first.with_labels_like(second), second.with_labels_like(first)
-    _compare_labels(first, second, _classes(data, first) or ())
+    compare_labels(first, second, label_space(data.classes, first) or ())
     return first, second
-
-
-def _compare_labels(train: Table, test: Table, classes: tuple[Any, ...]) -> None:
-    """Refuse test labels of which none can be predicted, and tell of those that cannot."""
-    if test.y is None:
-        return
-    known = {*np.unique(np.asarray(train.y)).tolist(), *classes}
-    foreign = [label for label in np.unique(test.y).tolist() if label not in known]
-    count = int(np.isin(test.y, np.array(foreign, test.y.dtype)).sum()) if foreign else 0
-    if count == test.y.size:
-        raise ValueError(
-            f"none of the labels of {test.source} (such as {_examples(foreign)}) occurs in {train.source} (such as "
-            f"{_examples(sorted(known))}); write them alike, or leave the labels of {test.source} out."
-        )
-    if count:
-        notes.print(
-            f"{count:,} of the {test.y.size:,} test points of {test.source} have a label that no training point has "
-            f"(such as {_examples(foreign)}); they can never be predicted right.",
-            soft_wrap=True,
-            markup=False,
-        )
-
-
-def _examples(labels: Sequence[Any]) -> str:
-    return ", ".join(repr(label) for label in labels[:3])
-
-
-def _classes(data: DataOptions, train: Table) -> tuple[Any, ...] | None:
-    """The label space in the type of the labels."""
-    present = np.unique(np.asarray(train.y))
-    if data.classes is None:
-        if present.size < 2:
-            raise ValueError(
-                f"{train.source} has one class only ({present[0].item()!r}), so that no prediction could change; name "
-                f"the whole label space with --classes, such as --classes {present[0]},other."
-            )
-        return None
-    try:
-        classes = tuple(_LABEL_OF[present.dtype.kind](name) for name in data.classes.split(","))
-    except (KeyError, ValueError):
-        raise ValueError(
-            f"--classes {data.classes} must name labels like those of {train.source}, such as "
-            f"{_examples(present.tolist())}, with commas between them."
-        ) from None
-    for place, label in enumerate(classes):
-        if label in classes[:place]:
-            raise ValueError(f"--classes {data.classes} names {label!r} twice; name each label once.")
-    for label in present.tolist():
-        if label not in classes:
-            raise ValueError(f"--classes {data.classes} does not name {label!r}, which is a label of {train.source}.")
-    return classes
-
-
-def _word(text: str) -> str:
-    if not text:
-        raise ValueError("an empty label")
-    return text
-
-
-def _finite(text: str) -> float:
-    if not np.isfinite(float(text)):
-        raise ValueError(text)
-    return float(text)
-
-
-# How a label is read that is given in the shell, by the kind of the labels in the file.
-_LABEL_OF: dict[str, Callable[[str], Any]] = {
-    "U": _word, "i": int, "u": int, "f": _finite, "b": {"True": True, "False": False}.__getitem__
-}  # fmt: skip
 
 
 def _settings(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
