@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from command_line import IRIS_Y, NAMES, X_TEST, X_TRAIN, Y_TEST, refused, run, summary_of
+from command_line import IRIS_Y, MODEL, NAMES, X_TEST, X_TRAIN, Y_TEST, refused, run, summary_of
 from flipcert.datasets.files import read_table
 from flipcert.datasets.spelling import labels_of_text, text_of_labels
 
@@ -64,8 +64,8 @@ def test_three_classes_stay_three(data):
     spelling = np.array(["007", "08", "7"])
     write_csv("odd-train.csv", X_TRAIN, spelling[IRIS_Y[::2]])
     write_csv("odd-test.csv", X_TEST, spelling[IRIS_Y[1::2]])
-    odd = summary_of("certify", "odd-train.csv", "odd-test.csv", "--out", "odd")
-    assert odd["metrics"] == summary_of("certify", "train.csv", "test.csv")["metrics"]
+    odd = summary_of("certify", "odd-train.csv", "odd-test.csv", *MODEL, "--out", "odd")
+    assert odd["metrics"] == summary_of("certify", "train.csv", "test.csv", *MODEL)["metrics"]
     found = parquet.read_table(data / "odd" / "certificates.parquet")
     assert set(found["label"].to_pylist()) == {"007", "08", "7"}
 

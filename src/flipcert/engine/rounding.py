@@ -111,7 +111,7 @@ def products_vanish(X: NDArray[Any], factors: list[Factor]) -> NDArray[np.bool_]
     lost = _too_small(size.max(axis=1, initial=0.0)[:, None], largest, X.dtype).any(axis=1)
     # Large numbers may meet only zeros: entries count with those of their own column.
     columns = np.max([factor.columns for factor in factors], axis=0)
-    unit = int(np.frexp(columns.max(initial=0.0))[1])
+    unit = min(int(np.frexp(columns.max(initial=0.0))[1]), 1023)  # 2**1024 is no double
     meeting = (size * np.ldexp(columns.astype(np.float64), -unit)).max(axis=1, initial=0.0)
     met = np.any((size > 0) & (columns > 0), axis=1) if np.any(meeting == 0) else meeting > 0
     return lost | (met & ((meeting == 0) | _too_small(meeting, np.ldexp(1.0, unit), X.dtype)))
