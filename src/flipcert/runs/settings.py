@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -173,6 +173,18 @@ class Settings:
         if MODELS[self.model].limited:
             identity["time_limit"] = self.time_limit
         return identity
+
+    @classmethod
+    def from_identity(cls, identity: Mapping[str, Any]) -> Settings:
+        """The settings with this identity, which may have been written as JSON and read again."""
+        whole = {field.name for field in fields(cls)} - {"options"}
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in identity.items()
+        }
+        return cls(
+            options={name: value for name, value in values.items() if name not in whole},
+            **{name: value for name, value in values.items() if name in whole},
+        )
 
     def kernel_identity(self) -> str:
         """What two models must have in common to share a kernel; a model without one shares it with none."""
