@@ -1,0 +1,1 @@
+"""A second opinion on a run, by other means than those it was made with: slow, plain, and exact."""
