@@ -9,6 +9,7 @@ MINIMUM := .venv-minimum
 
 demo: $(VENV)/.installed
 	$(BIN)/flipcert demo
+	$(BIN)/flipcert verify demo/sweep demo/train.npz demo/test.npz --points 30
 
 test: lint pytest
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from typer.testing import CliRunner
 
 from flipcert.cli import app
@@ -27,5 +29,12 @@ def test_demo(tmp_path, monkeypatch):
     assert '<meta name="description" content="Half of the correct predictions withstand 15 flipped labels' in page
     assert result.stdout.rstrip().endswith("Open demo/report.html in a browser.")
     assert "reg 0.1, 25 partitions" in (tmp_path / "demo" / "report.html").read_text()
+    # The last command of `make demo`.
+    recipe = (Path(__file__).parent.parent / "Makefile").read_text().partition("\ndemo:")[2].partition("\n\n")[0]
+    _, command, *arguments = recipe.splitlines()[-1].split()
+    assert command == "verify"
+    result = CliRunner().invoke(app, [command, *arguments, "--quiet"])
+    assert result.exit_code == 0, result.output
+    assert "No difference at 30 test points." in result.stdout
     (tmp_path / "file").write_text("")
     assert CliRunner().invoke(app, ["demo", "--out", "file"]).exit_code == 2

@@ -178,6 +178,33 @@ def report(
 
 
 @app.command()
+@_flowing
+@in_words
+def verify(
+    run: Annotated[Path, typer.Argument(help="Folder of a finished run.", show_default=False)],
+    train: Train,
+    test: Test,
+    points: Annotated[int, typer.Option("--points", "-p", help="Test points to look at, of all models.", min=1)] = 50,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of points.", min=0)] = 0,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores if not given.", min=1)] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Get a second opinion on a run, by plain and slow means that share no algorithm with those of the run.
+
+    Fits the models again on the same data, replays stored attacks, and computes predictions and radii of random test
+    points anew from the weights: as whole numbers, with a full sort, and for ensembles by dynamic programming. Says
+    what was compared and how. Exit code 1 if anything differs.
+
+    [bold]Example[/]
+
+      flipcert verify run train.npz test.npz --points 50
+    """
+    from flipcert.cli.commands import verify_command
+
+    verify_command(run, train, test, points, seed, jobs, quiet)
+
+
+@app.command()
 @with_groups
 @in_words
 def reproduce(

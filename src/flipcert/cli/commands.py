@@ -21,6 +21,7 @@ from flipcert.cli.labels import compare_labels, label_space
 from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
 from flipcert.cli.progress import Display
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
+from flipcert.cli.verification import print_verification
 from flipcert.datasets.files import Columns, digest, read_table
 from flipcert.datasets.table import Table
 from flipcert.evaluation.report import write_report
@@ -32,6 +33,8 @@ from flipcert.runs.job import Job, run_job
 from flipcert.runs.pictures import check_image_shape
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import read_results, write_results
+from flipcert.runs.stored_run import StoredRun
+from flipcert.runs.verification import verify_run
 from flipcert.validation import check_number
 
 
@@ -125,6 +128,33 @@ def report_command(runs: Sequence[Path], out: Path, title: str | None) -> None:
         raise ValueError(f"--out {out}: the folder {out.parent} does not exist; make it first.")
     write_report(results, out, title=title)
     typer.echo(f"Report: {out}")
+
+
+def verify_command(
+    folder: Path, train: str, test: str, n_points: int, seed: int, jobs: int | None, quiet: bool
+) -> None:
+    """Compare some points of a run with a second opinion on them."""
+    run = StoredRun.read(folder)
+    try:
+        data = DataOptions(**run.data)
+    except TypeError:
+        raise ValueError(
+            f"{folder} was made with options for its data that this version does not know; use the version of the run."
+        ) from None
+    for source, part, name in ((train, "train", "training"), (test, "test", "test")):
+        if digest(source) != run.digests[part]:
+            raise ValueError(f"{source} does not hold the {name} data of {folder}: its digest is another.")
+    with (
+        Display(quiet) as display,
+        sklearn.config_context(working_memory=run.memory),
+        stopping_at_once("The run is as it was."),
+    ):
+        display.stage("reading")
+        tables = _read(train, test, data)
+        verification = verify_run(run, *tables, n_points, seed, jobs, display)
+    print_verification(verification, run.versions)
+    if verification.differences:
+        raise typer.Exit(1)
 
 
 def _run(

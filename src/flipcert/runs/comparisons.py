@@ -1,0 +1,82 @@
+"""What a verification compares, how, and what it finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared, and how."""
+
+    what: str
+    how: str
+
+
+LABELS = Comparison("labels", "all of them, and those that are not trusted, counted")
+WEIGHTS = Comparison("weights", "from kernel, equations or distances in plain NumPy, to rounding")
+SUMMED = Comparison("predictions", "weights added up as whole numbers")
+ASKED = Comparison("predictions", "fitted and asked again")
+TOLD = Comparison("other columns", "label of the test file; exact where radius and radius_upper meet")
+VOTES = Comparison("radii by votes", "votes counted, then dynamic programming")
+SORTED = Comparison("radii", "one model: all gains sorted, and added up as whole numbers")
+KNAPSACK = Comparison("radii", "ensembles: exact cost of every vote, then dynamic programming")
+MET = Comparison("radii", "ensembles, weights of both signs: two bounds of that kind, which meet")
+BETWEEN = Comparison("radii", "ensembles, weights of both signs: between two such bounds")
+BELOW = Comparison("radii", "smoothing: at most the exact radius of the same ridge regression")
+HELD = Comparison("radii", "no weights, so not computed again: not enough to remove a class")
+SMALLER = Comparison("radii", "no weights, so not computed again: smaller than the replayed attack")
+REPLAYED = Comparison("attacks", "labels put there, fitted and asked again: another prediction")
+COMPARISONS = (
+    LABELS,
+    WEIGHTS,
+    SUMMED,
+    ASKED,
+    TOLD,
+    VOTES,
+    SORTED,
+    KNAPSACK,
+    MET,
+    BETWEEN,
+    BELOW,
+    HELD,
+    SMALLER,
+    REPLAYED,
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point of a run: its model, its row, and whether the run says that rounding could matter there."""
+
+    model: str
+    row: int | None = None
+    sensitive: bool = False
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that a run says and that did not come out again."""
+
+    comparison: Comparison
+    place: Place
+    stored: str
+    found: str
+
+
+@dataclass
+class Verification:
+    """How often everything was compared, and what differs."""
+
+    n_points: int = 0
+    compared: Counter[Comparison] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+
+    def note(
+        self, comparison: Comparison, place: Place, stored: object, found: object, agrees: bool | None = None
+    ) -> None:
+        """Note one comparison. Unless it is said whether both sides agree, they have to be equal."""
+        self.compared[comparison] += 1
+        if not (stored == found if agrees is None else agrees):
+            self.differences.append(Difference(comparison, place, str(stored), str(found)))

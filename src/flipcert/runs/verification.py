@@ -1,0 +1,198 @@
+"""A second opinion on a finished run: some of its points are looked at again, by other means (``flipcert.verify``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.datasets.table import Table
+from flipcert.engine.watch import watched_by
+from flipcert.ensemble.formed_weights import formed_weights
+from flipcert.evaluation.report.words import plural
+from flipcert.runs.comparisons import (
+    ASKED,
+    BELOW,
+    BETWEEN,
+    HELD,
+    KNAPSACK,
+    LABELS,
+    MET,
+    REPLAYED,
+    SMALLER,
+    SORTED,
+    SUMMED,
+    TOLD,
+    VOTES,
+    WEIGHTS,
+    Place,
+    Verification,
+)
+from flipcert.runs.inputs import ModelInputs, scaled_features
+from flipcert.runs.job import Stages
+from flipcert.runs.plain_weights import weights_are_right
+from flipcert.runs.settings import Settings
+from flipcert.runs.stored_run import Flip, StoredRun
+from flipcert.verify.exact import Voter
+from flipcert.verify.opinion import Opinion, opinion_on_ensemble, opinion_on_model, opinion_on_votes
+from flipcert.verify.replay import replay
+
+
+def verify_run(
+    run: StoredRun, train: Table, test: Table, n_points: int, seed: int, n_jobs: int | None, stages: Stages
+) -> Verification:
+    """Look again at some points of a run, as many of each of its models.
+
+    Half of the points are drawn from those with a stored attack, as far as there are such points.
+    """
+    run.check_rows(test.X.shape[0])
+    verification = Verification()
+    told = f"{run.n_labels}, {run.n_attackable} not trusted"
+    counted = f"{train.X.shape[0]}, {np.count_nonzero(_free(train))} not trusted"
+    verification.note(LABELS, Place("all"), told, counted)
+    rng = np.random.default_rng(seed)
+    shares = [part.size for part in np.array_split(np.arange(n_points), len(run.settings))]
+    with TemporaryDirectory(prefix="flipcert-") as scratch:
+        inputs = ModelInputs(train.X, test.X, Path(scratch), n_jobs)
+        for number, settings in enumerate(run.settings):
+            rows = _draw(rng, test.X.shape[0], sorted(run.attacks[number]), shares[number])
+            if rows.size == 0:
+                continue
+            stages.stage(f"{settings.name}: fitting")
+            shared = sum(other.kernel_identity() == settings.kernel_identity() for other in run.settings)
+            with watched_by(stages):
+                X_train, X_test, model = inputs.prepare(settings, shared > 1, stages.stage)
+                model.fit(X_train, train.y, trusted=train.trusted)
+            stages.stage(f"{settings.name}: looking again")
+            stages.begin(rows.size, "points")
+            refit = _Refit(settings, train, test, X_train, X_test, model, rows, verification)
+            for row, opinion in zip(rows.tolist(), refit.opinions(), strict=True):
+                refit.compare(run.points[number][row], opinion)
+                if row in run.attacks[number]:
+                    refit.compare_attack(run.points[number][row], opinion, run.attacks[number][row])
+                stages.advance(1)
+            verification.n_points += rows.size
+    return verification
+
+
+def _draw(rng: np.random.Generator, n_rows: int, attacked: list[int], share: int) -> NDArray[np.int64]:
+    """Rows to look at."""
+    some = rng.permutation(np.array(attacked, np.int64))[: (share + 1) // 2]
+    others = rng.permutation(np.setdiff1d(np.arange(n_rows), some))[: share - some.size]
+    return np.sort(np.concatenate([some, others]))
+
+
+def _free(train: Table) -> NDArray[np.bool_]:
+    """Which labels can be flipped."""
+    return np.ones(train.X.shape[0], np.bool_) if train.trusted is None else ~train.trusted
+
+
+def _span(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Refit:
+    """A model of a run, fitted again, and the rows that it is asked about."""
+
+    settings: Settings
+    train: Table
+    test: Table
+    X_train: NDArray[Any]
+    X_test: NDArray[Any]
+    model: Any
+    rows: NDArray[np.int64]
+    verification: Verification
+
+    @cached_property
+    def _weights(self) -> list[tuple[NDArray[np.int64], NDArray[Any]]] | None:
+        return formed_weights(self.model, self.X_test, self.rows)
+
+    @property
+    def _voters(self) -> list[Any]:
+        return getattr(self.model, "estimators_", [self.model])
+
+    def opinions(self) -> Iterator[Opinion]:
+        """A second opinion on each row."""
+        classes, open_space = self.model.classes_, self.settings.classes is None
+        codes, free = np.searchsorted(classes, np.asarray(self.train.y)), _free(self.train)
+        partition = getattr(self.model, "partition_", np.zeros(codes.size))
+        labels = [(codes[partition == i].tolist(), free[partition == i].tolist()) for i in range(len(self._voters))]
+        if self._weights is None:
+            votes = [np.searchsorted(classes, voter.predict(self.X_test[self.rows])) for voter in self._voters]
+            yield from (opinion_on_votes(own, labels, classes.size, open_space) for own in np.transpose(votes).tolist())
+            return
+        self._compare_weights(self._weights)
+        ask = opinion_on_model if self.settings.partitions == 1 else opinion_on_ensemble
+        for t in range(self.rows.size):
+            own = [weights[t].tolist() for _, weights in self._weights]
+            yield ask([Voter.of(w, *pair, classes.size) for w, pair in zip(own, labels, strict=True)], open_space)
+
+    def _compare_weights(self, weights: list[tuple[NDArray[np.int64], NDArray[Any]]]) -> None:
+        """Compare the weights of all voters with plain NumPy."""
+        X, x = scaled_features(self.settings, self.train.X, self.test.X[self.rows])
+        base = self.settings.estimator()
+        right = np.ones(self.rows.size, bool)
+        for voter, (members, own) in zip(self._voters, weights, strict=True):
+            least = min((str(own.dtype), getattr(voter, "precision_", "float64")), key=lambda name: np.finfo(name).bits)
+            right &= weights_are_right(getattr(base, "estimator", base), X[members], x, own, least)
+        for row, agrees in zip(self.rows.tolist(), right.tolist(), strict=True):
+            self.verification.note(WEIGHTS, Place(self.settings.name, row), "those of the fit", "others", agrees)
+
+    def compare(self, line: Mapping[str, Any], opinion: Opinion) -> None:
+        """Compare what is stored about a point with a second opinion on it."""
+        note, place = self.verification.note, self._place(line)
+        note(ASKED if self._weights is None else SUMMED, place, line["prediction"], self._prediction(opinion))
+        radius, upper = line["radius"], line["radius_upper"]
+        label = None if self.test.y is None else self.test.y[line["row"]].item()
+        told = f"label {line.get('label')}, exact {line.get('exact')}"
+        note(TOLD, place, told, f"label {label}, exact {radius == upper}")
+        if self.settings.partitions > 1:
+            note(VOTES, place, line.get("blackbox_radius"), opinion.by_votes)
+        low, high = opinion.at_least, opinion.at_most
+        stored, found = _span(radius, upper), _span(low, high)
+        if self._weights is None:
+            if high < self.train.X.shape[0]:
+                note(HELD, place, stored, f"at most {high}", radius <= high)
+        elif self.settings.model == "smoothed":
+            note(BELOW, place, stored, found, radius <= low <= upper)
+        elif opinion.known:
+            note(SORTED if self.settings.partitions == 1 else KNAPSACK, place, stored, found)
+        else:
+            note(MET if low == high else BETWEEN, place, stored, found, low <= radius <= min(high, upper))
+
+    def compare_attack(self, line: Mapping[str, Any], opinion: Opinion, flips: list[Flip]) -> None:
+        """Replay an attack."""
+        place, stored = self._place(line), f"another class after {plural(len(flips), 'flip')}"
+        fault = self._fault(line, opinion, flips)
+        self.verification.note(REPLAYED, place, stored, fault, fault is None)
+        if self._weights is None:
+            self.verification.note(SMALLER, place, line["radius"], stored, line["radius"] < len(flips))
+
+    def _fault(self, line: Mapping[str, Any], opinion: Opinion, flips: list[Flip]) -> str | None:
+        """What is wrong with an attack, if anything."""
+        row, known, prediction = line["row"], line["radius_upper"] + 1, self._prediction(opinion)
+        # In another block, weights may round to another model, one with another attack; the run says where.
+        if len(flips) != known and not (line["rounding_sensitive"] and len(flips) > line["radius"]):
+            return f"radius_upper speaks of {plural(known, 'flip')}"
+        try:
+            attacked = replay(flips, self.model, self.X_train, np.asarray(self.train.y), self.train.trusted)
+        except ValueError as error:
+            return str(error)
+        # The batch of the run, if the point alone is predicted as before.
+        changed = (
+            attacked.predict(self.X_test[[row]])[0] != prediction or attacked.predict(self.X_test)[row] != prediction
+        )
+        return None if changed else f"it is {prediction} still"
+
+    def _place(self, line: Mapping[str, Any]) -> Place:
+        return Place(self.settings.name, line["row"], bool(line["rounding_sensitive"]))
+
+    def _prediction(self, opinion: Opinion) -> Any:
+        return self.model.classes_[opinion.prediction].item()
