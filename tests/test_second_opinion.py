@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import flipcert
@@ -77,6 +77,8 @@ def elections(draw):
 
 @settings(max_examples=600)
 @given(elections(), st.booleans())
+# One voter has nothing to say, and the only class left would be no attack.
+@example(([0, 2, 1], [1, 0, 1], [True] * 3, 2, [0, 1, 2, 3]), True)
 def test_opinions_hold_against_all_labellings(election, open_space):
     weights, labels, free, n_classes, ends = election
     n, places = len(labels), [slice(*pair) for pair in itertools.pairwise(ends)]

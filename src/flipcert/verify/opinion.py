@@ -45,8 +45,8 @@ def opinion_on_ensemble(voters: list[Voter], open_space: bool) -> Opinion:
     tables = zip(*(voter.class_costs() for voter in voters), strict=True)
     lower, upper = (election(votes, costs, n_classes)[1] for costs in tables)
     known = n_classes == 2 or not any(voter.has_negative for voter in voters)
-    # To remove a class is of no use if nobody votes for one that he does not hold.
-    strays = not known or any(max(voter.w, default=0) == 0 for voter in voters)
+    # To remove a class is of no use if nobody votes for one that he does not hold, or if only one class would be left.
+    strays = not known or (n_classes > 2 and any(max(voter.w, default=0) == 0 for voter in voters))
     by_votes = opinion_on_votes(votes, labels, n_classes, open_space and strays)
     if open_space:
         sizes = [sum(y.count(c) for y, _ in labels) for c in range(n_classes)]
