@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 
 import joblib
 import numpy as np
@@ -161,6 +162,32 @@ def test_errors_of_tasks_are_theirs(client):
 
     with joblib.parallel_config(backend="dask", client=client), pytest.raises(ValueError, match=r"number \d is wrong"):
         map_tasks(task, range(5), None)
+
+
+def tasks_of_the_cluster(dask_scheduler):
+    return [key for key in dask_scheduler.tasks if str(key).startswith("run-")]
+
+
+@pytest.mark.parametrize("culprit", ["task", "done"])
+def test_a_job_that_stops_leaves_nothing_to_do(client, culprit):
+    def task(number):
+        if number > 0:
+            time.sleep(0.2)
+        elif culprit == "task":
+            raise ValueError("no room")
+
+    def done(place, result):
+        raise ValueError("no room")
+
+    with joblib.parallel_config(backend="dask", client=client):
+        with pytest.raises(ValueError, match="no room") as stopped:
+            map_tasks(task, range(50), None, done=done)
+        # As long as the error is there, so is all that it came through; the cluster must not wait for it to go.
+        patience = time.monotonic() + 60
+        while client.run_on_scheduler(tasks_of_the_cluster) and time.monotonic() < patience:
+            time.sleep(0.01)
+        assert not client.run_on_scheduler(tasks_of_the_cluster)
+    del stopped
 
 
 def test_training_data_are_sent_once(client, digits, monkeypatch, tmp_path):

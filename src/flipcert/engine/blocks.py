@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before the thread pools are counted)
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 from flipcert.engine.engines import current_engine, run_on
+from flipcert.engine.threads import on_threads, shared_memory_backend
 from flipcert.engine.watch import Watcher
 from flipcert.engine.worker import on_worker
 
@@ -230,10 +230,10 @@ def _collected(
     done: Callable[[int, Result], None] | None,
     collect: bool = True,
 ) -> list[Result]:
-    """Results by place, each shown to ``done`` when it comes."""
+    """Results by place, each shown to ``done`` when it comes; whatever stops that, the job has ended afterwards."""
     collected: list[Any] = [None] * count
-    with _given_up_quietly(results) as finished:
-        for place, result in finished:
+    with closing(results):
+        for place, result in results:
             if collect:
                 collected[place] = result
             if done is not None:
@@ -246,23 +246,7 @@ def _in_any_order(
 ) -> Generator[tuple[int, Result], None, None]:
     if len(tasks) < 2 or workers == 1:
         return ((place, function(task)) for place, task in enumerate(tasks))
-    parallel = Parallel(n_jobs=workers, prefer="threads", require="sharedmem", return_as="generator_unordered")
-    return parallel(delayed(_numbered)(function, place, task) for place, task in enumerate(tasks))
-
-
-@contextmanager
-def _given_up_quietly(results: Generator[Result, None, None]) -> Iterator[Generator[Result, None, None]]:
-    """Close the results whatever happens: whoever stops half-way has a reason, and joblib's warning would hide it."""
-    try:
-        yield results
-    finally:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"(?s).*adjusting the input task\s+iterator", UserWarning)
-            results.close()
-
-
-def _numbered(function: Callable[[Any], Result], place: int, task: Any) -> tuple[int, Result]:
-    return place, function(task)
+    return on_threads(function, tasks, workers)
 
 
 def join(parts: list[Any]) -> Any:
@@ -280,9 +264,9 @@ def _threads(n_jobs: int | None) -> int:
     """The same for work that stays here, whatever an engine has."""
     if on_worker():
         return 1
-    if current_engine() is None:
-        return _workers(n_jobs)
-    return n_jobs if n_jobs is not None and n_jobs > 0 else _cores()
+    if current_engine() is not None:
+        return n_jobs if n_jobs is not None and n_jobs > 0 else _cores()
+    return int(shared_memory_backend().effective_n_jobs(_workers(n_jobs)))
 
 
 def _cores() -> int:

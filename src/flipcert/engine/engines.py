@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -58,15 +58,16 @@ def functions_stay() -> Iterator[None]:
 def run_on(
     engine: Any, function: Callable[[Any], Any], tasks: list[Any], workers: int, at_once: int
 ) -> Generator[tuple[int, Any], None, None]:
-    """Call the function on every task; yield places and results as they come."""
+    """Call the function on every task; yield places and results as they come. Close it to stop half-way."""
     parcel = Parcel.of(function, at_once, by_content=_held.get() is not None)
     client = _dask_client(engine)
     if client is not None:
         finished = _DaskJob(client, parcel, tasks, current_watcher()).results()
     else:
         finished = _through_joblib(engine, parcel, tasks, workers)
-    for place, result in finished:
-        yield place, unpack(result, known_to_both(tasks[place]))
+    with closing(finished):
+        for place, result in finished:
+            yield place, unpack(result, known_to_both(tasks[place]))
 
 
 def _dask_client(engine: Any) -> Any | None:
@@ -76,16 +77,33 @@ def _dask_client(engine: Any) -> Any | None:
     return client if distributed is not None and isinstance(client, distributed.Client) else None
 
 
-def _through_joblib(engine: Any, parcel: Parcel, tasks: list[Any], workers: int) -> Iterator[tuple[int, Any]]:
+def _through_joblib(
+    engine: Any, parcel: Parcel, tasks: list[Any], workers: int
+) -> Generator[tuple[int, Any], None, None]:
     """Ray, Spark, processes: an engine that cannot tell of single results is given some tasks at a time."""
     one_by_one = engine.supports_return_generator
     size = len(tasks) if one_by_one else _AHEAD * workers
-    for start in range(0, len(tasks), size):
-        parallel = Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered" if one_by_one else "list")
-        yield from parallel(
-            delayed(_numbered)(parcel.content, parcel.name, parcel.at_once, place, pack(tasks[place]))
-            for place in range(start, min(start + size, len(tasks)))
-        )
+    stopped = False
+
+    def calls(places: range) -> Iterator[Any]:
+        for place in places:
+            if stopped:
+                return
+            yield delayed(_numbered)(parcel.content, parcel.name, parcel.at_once, place, pack(tasks[place]))
+
+    finished: Iterator[tuple[int, Any]] = iter(())
+    try:
+        for start in range(0, len(tasks), size):
+            parallel = Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered" if one_by_one else "list")
+            finished = iter(parallel(calls(range(start, min(start + size, len(tasks))))))
+            for each in finished:  # noqa: UP028  (who closes this would close joblib's generator too, with a warning)
+                yield each
+    finally:
+        # joblib has no other quiet end: nothing new begins, and what is under way is waited for.
+        stopped = True
+        with suppress(Exception):
+            for _ in finished:
+                pass
 
 
 def _numbered(content: Any, name: str, at_once: int, place: int, item: Any) -> tuple[int, Any]:
@@ -108,7 +126,15 @@ class _DaskJob:
         self._can_share = can_be_shared()
         self._sent: dict[str, tuple[Any, Packed]] = {} if (held := _held.get()) is None else held
 
-    def results(self) -> Iterator[tuple[int, Any]]:
+    def results(self) -> Generator[tuple[int, Any], None, None]:
+        """Places and results as they come; whatever ends this, nothing of the job is left to do for the cluster."""
+        try:
+            yield from self._results()
+        finally:
+            if self._under_way and self._client.status == "running":
+                self._client.cancel(list(self._under_way))
+
+    def _results(self) -> Generator[tuple[int, Any], None, None]:
         losses = [0] * len(self._tasks)
         while self._waiting or self._under_way:
             self._look_around()
