@@ -15,6 +15,8 @@ from numba.core.caching import IndexDataCacheFile
 import flipcert
 from flipcert.cli.progress import Display
 from flipcert.engine import jit
+from flipcert.engine.packing import unpack
+from flipcert.engine.worker import Parcel
 
 PACKAGE = Path(flipcert.__file__).parent
 SCRIPT = """
@@ -22,13 +24,31 @@ import numpy as np
 from flipcert.flips._ladder import beats, leader
 print(leader(np.array([1.0, 1.0]), 0.0), sum(leader.stats.cache_hits.values()))
 """
+# A compiled function that adds up a tuple, whose type is defined in a file that holds no compiled code.
+CALLER = """
+from flipcert.engine.jit import compiled
+from flipcert.engine.pair import LIMIT, Pair
+
+@compiled
+def total(pair):
+    return pair.first + 10 * pair.second + LIMIT
+"""
+PAIR = """
+from typing import NamedTuple
+
+LIMIT = 100
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+"""
 
 
-def run(folder):
+def run(folder, script=SCRIPT):
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, cwd=folder
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, cwd=folder
     )
     return done.stdout.split()
 
@@ -41,6 +61,25 @@ def test_a_changed_callee_in_another_file_is_seen(tmp_path):
     other = tmp_path / "flipcert" / "flips" / "_rival.py"
     other.write_text(other.read_text() + "\n# changed\n")
     assert run(tmp_path) == ["0", "0"]
+
+
+def test_a_changed_type_or_number_in_another_file_is_seen(tmp_path):
+    """Whatever the file is called: numba looks at the file of the function only."""
+    shutil.copytree(PACKAGE, tmp_path / "flipcert", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "flipcert" / "engine" / "_caller.py").write_text(CALLER)
+    pair = tmp_path / "flipcert" / "engine" / "pair.py"
+    pair.write_text(PAIR)
+    script = "from flipcert.engine._caller import total, Pair; print(total(Pair(first=1, second=2)))"
+    assert run(tmp_path, script) == ["121"]
+    pair.write_text(PAIR.replace("LIMIT = 100", "LIMIT = 200"))
+    assert run(tmp_path, script) == ["221"]
+    pair.write_text(PAIR.replace("first: int\n    second: int", "second: int\n    first: int"))
+    assert run(tmp_path, script) == ["121"]
+
+
+def test_workers_compare_what_the_cache_is_stamped_with():
+    content = unpack(Parcel.of(len, 1, by_content=False).content)
+    assert jit.digest_of_sources() in content
 
 
 def test_python_without_compiling():

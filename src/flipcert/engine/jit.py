@@ -1,23 +1,24 @@
 """The one place that compiles: ``@compiled`` functions release the GIL and are cached between processes.
 
 numba keeps the machine code of a function until *its own file* changes. A function that calls one in another file
-would go on with the old version of that: fatal for a certificate. So the cache carries a stamp of all compiled
-sources, and is emptied when they change. ``NUMBA_DISABLE_JIT=1`` runs everything in Python, for debugging.
+would go on with the old version of that, or of a type or number that it took from there: fatal for a certificate. So
+the cache carries a stamp of all sources of the package, and is emptied when they change. ``NUMBA_DISABLE_JIT=1`` runs
+everything in Python, for debugging.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from numba import njit
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+from flipcert.engine.sources import digest_of_sources
+
 _STAMP = "flipcert-sources"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # Folders that had no space left for compiled code, for whoever wants to tell; every process compiles it again.
@@ -70,7 +71,7 @@ def _go_on_without_space(kept: Any) -> None:
 def _empty_if_stale(folder: str) -> None:
     """Remove cached machine code that was made from other sources."""
     stamp = Path(folder) / _STAMP
-    sources = _digest_of_sources()
+    sources = digest_of_sources()
     try:
         if stamp.read_text() == sources:
             return
@@ -91,11 +92,3 @@ def _empty_if_stale(folder: str) -> None:
         # Without its new stamp, the cache is emptied again by the next process.
         if error.errno not in _FULL:
             raise
-
-
-@lru_cache(maxsize=1)
-def _digest_of_sources() -> str:
-    digest = hashlib.sha256()
-    for file in sorted(_PACKAGE.rglob("_*.py")):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 import sys
 import threading
@@ -11,14 +10,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from sklearn import config_context, get_config
 
 from flipcert.engine.packing import Packed, Rows, pack, unpack
+from flipcert.engine.sources import digest_of_sources
 
 # Functions that are kept where nobody tells for how long.
 _FEW = 2
@@ -42,7 +40,7 @@ class Parcel:
 
         Jobs that share functions know them by their content; for others, reading all of it would be a waste of time.
         """
-        content = pack((function, get_config()["working_memory"], _sources()))
+        content = pack((function, get_config()["working_memory"], digest_of_sources()))
         return cls(content, content.digest() if by_content else uuid4().hex, at_once)
 
 
@@ -92,7 +90,7 @@ def _job(content: Packed, name: str, at_once: int, held: bool) -> _Job:
             _jobs.move_to_end(name)
             return _jobs[name]
         function, working_memory, sources = unpack(content)
-        if sources != _sources():
+        if sources != digest_of_sources():
             raise ValueError(
                 f"the worker on {socket.gethostname()} runs another version of flipcert than the client; install the "
                 "same one on all workers."
@@ -114,13 +112,3 @@ def _busy() -> Iterator[None]:
         yield
     finally:
         _here.busy = before
-
-
-@cache
-def _sources() -> str:
-    """What this package is known by: results of another version are not mixed with ours."""
-    package = Path(__file__).resolve().parent.parent
-    found = hashlib.blake2b(digest_size=20)
-    for file in sorted(package.rglob("*.py")):
-        found.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
-    return found.hexdigest()
