@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.engine.files import whole_file
+from flipcert.certificate_file import read_certificates, write_certificates
 from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 
-_FORMAT = "flipcert-certificates-2"
 # What is told once for all test points.
 _HEADER = ("n_labels", "n_attackable", "threat", "model")
 
@@ -152,21 +149,15 @@ class Certificates:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file (NumPy's npz, without pickle). The file appears whole or not at all.
 
+        Labels that are Python objects must be of one kind, so that 1 and "1" come back as two labels.
+
         Parameters
         ----------
         path : str or path-like
             Where to write; an existing file is replaced.
         """
-        arrays = {name: _storable(values, name) for name, values in self._columns().items() if values is not None}
-        arrays["target_missing"] = np.ma.getmaskarray(self.target)
-        header = {
-            "format": _FORMAT,
-            **{name: getattr(self, name) for name in _HEADER},
-            "model": _check_model(dict(self.model)),
-        }
-        arrays["header"] = np.array(json.dumps(header))
-        with whole_file(path) as file:
-            np.savez_compressed(file, **cast(dict[str, Any], arrays))
+        header = {name: getattr(self, name) for name in _HEADER} | {"model": dict(self.model)}
+        write_certificates(path, self, self._columns(), header)
 
     def report(self, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
         """Write a report for people: one HTML page that works offline. The file appears whole or not at all.
@@ -187,7 +178,7 @@ class Certificates:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificates:
-        """Read what :meth:`save` wrote. Nothing is unpickled.
+        """Read what :meth:`save` wrote. Nothing is unpickled, and a file that holds anything else is a ``ValueError``.
 
         Parameters
         ----------
@@ -198,57 +189,11 @@ class Certificates:
         -------
         Certificates
         """
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-            header = json.loads(str(arrays.pop("header")))
-            if header["format"] != _FORMAT:
-                raise KeyError(header["format"])
-            arrays["target"] = np.ma.masked_array(arrays["target"], mask=arrays.pop("target_missing"))
-            arrays.setdefault("blackbox_radius", None)
-            return cls(
-                **arrays,
-                n_labels=int(header["n_labels"]),
-                n_attackable=int(header["n_attackable"]),
-                threat=str(header["threat"]),
-                model=_check_model(header.get("model", {})),
-            )
-        except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-            raise ValueError(f"path={os.fspath(path)!r} is not a file of saved certificates.") from error
+        columns = [own.name for own in fields(cls) if own.name not in _HEADER]
+        return read_certificates(cls, path, columns, _HEADER)
 
     def _columns(self) -> dict[str, Any]:
         return {own.name: getattr(self, own.name) for own in fields(self) if own.name not in _HEADER}
-
-
-def _check_model(described: Any) -> dict[str, Any]:
-    """Return the description of a model if it can be stored: names of parameters, plain values or lists of them."""
-    if not isinstance(described, dict) or not all(isinstance(name, str) for name in described):
-        raise ValueError(f"model must map names to plain values; got {described!r}.")
-    for name, value in described.items():
-        if not _is_plain(value):
-            raise ValueError(f"model must hold numbers, strings, booleans, None or lists; got {value!r} for {name!r}.")
-    partitions = described.get("partitions", 1)
-    if type(partitions) is not int or partitions < 1:
-        raise ValueError(f"model must name a number of partitions that is at least 1; got {partitions!r}.")
-    return described
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, (bool, int, float, str))
-
-
-def _storable(values: Any, name: str) -> NDArray[Any]:
-    """Plain array that needs no pickle: labels held as Python objects become strings."""
-    array = np.ma.getdata(values)
-    if array.dtype != object:
-        return array
-    if all(isinstance(value, str) for value in array):
-        return array.astype(str)
-    raise ValueError(
-        f"{name} holds labels of type {type(array[0]).__name__}; only numbers, booleans and strings can be saved."
-    )
 
 
 def _kinds(labels: NDArray[Any]) -> set[type]:
