@@ -261,7 +261,7 @@ class Killer(Watcher):
         self.kept = 0
         self.notices = []
 
-    def keep(self, start, n_rows, result):
+    def keep(self, question, result):
         self.kept += 1
         if self.kept in self._after:
             kill_a_worker(self._client, self.kept)

@@ -25,6 +25,7 @@ from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 from flipcert.engine.engines import current_engine, run_on
+from flipcert.engine.question import Asked, Question
 from flipcert.engine.threads import on_threads, shared_memory_backend
 from flipcert.engine.watch import Watcher
 from flipcert.engine.worker import on_worker
@@ -82,7 +83,7 @@ def map_blocks(
     def compute(blocks: list[NDArray[Any]], done: Callable[[int, Result], None]) -> list[Result]:
         return map_tasks(of_block, blocks, n_jobs, at_once, done, collect=consume is None)
 
-    return _unless_recalled(compute, X, rows, watcher or Watcher(), consume)
+    return _unless_recalled(of_block, compute, X, rows, watcher or Watcher(), consume)
 
 
 def _on_filled(function: Callable[[NDArray[Any], int], Result], rows: int, block: NDArray[Any]) -> Result:
@@ -103,25 +104,28 @@ def watched_blocks(
             return map_tasks(function, blocks, None, done=done)
         return _collected(((place, function(block)) for place, block in enumerate(blocks)), len(blocks), done)
 
-    return _unless_recalled(compute, X, rows or X.shape[0], watcher)
+    return _unless_recalled(function, compute, X, rows or X.shape[0], watcher)
 
 
 def _unless_recalled(
+    function: Callable[[NDArray[Any]], Result],
     compute: Callable[[list[NDArray[Any]], Callable[[int, Result], None]], list[Result]],
     X: NDArray[Any],
     rows: int,
     watcher: Watcher,
     consume: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
-    """Results of all blocks, in order; ``compute(blocks, done)`` is asked for what the watcher does not recall."""
+    """The function of all blocks, in order; ``compute(blocks, done)`` is asked for what the watcher does not recall."""
     n_rows = X.shape[0]
     sizes = {start: min(rows, n_rows - start) for start in range(0, n_rows, rows)}
+    asked = Asked(function, memory_budget())
+    questions = {start: Question(asked, X[start : start + rows]) for start in sizes}
     # What is sent away comes back block by block.
     away = current_engine() is not None
     watcher.begin(len(sizes) if away else n_rows, "blocks" if away else "points")
     results: dict[int, Result] = {}
     for start, size in sizes.items():
-        if (known := watcher.recall(start, size)) is not None:
+        if (known := watcher.recall(questions[start])) is not None:
             results[start] = known
             watcher.advance(1 if away else size)
     missing = [start for start in sizes if start not in results]
@@ -130,7 +134,7 @@ def _unless_recalled(
         start = missing[place]
         if consume is not None:
             consume(start, result)
-        watcher.keep(start, sizes[start], result)
+        watcher.keep(questions[start], result)
         watcher.advance(1 if away else sizes[start])
 
     computed = compute([X[start : start + rows] for start in missing], done)

@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flipcert.engine.question import Question
 
 
 class Watcher:
@@ -24,10 +27,10 @@ class Watcher:
     def advance(self, units: int) -> None:
         """So many units of the step are done."""
 
-    def recall(self, start: int, n_rows: int) -> Any | None:
-        """What was kept for the block of rows from ``start`` on, or None if it has to be computed."""
+    def recall(self, question: Question) -> Any | None:
+        """What was kept as the answer to a question about a block of rows, or None if it has to be computed."""
 
-    def keep(self, start: int, n_rows: int, result: Any) -> None:
+    def keep(self, question: Question, result: Any) -> None:
         """A block of rows is finished."""
 
     def notice(self, message: str) -> None:

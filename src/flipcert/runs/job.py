@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from flipcert.certificates import Certificates
 from flipcert.datasets.table import Table
+from flipcert.engine.question import Question
 from flipcert.engine.watch import Watcher, watched_by
 from flipcert.evaluation.result import Attack, Result
 from flipcert.outcome import Outcome
@@ -68,17 +69,16 @@ def run_job(job: Job, folder: RunFolder | None = None, stages: Stages | None = N
     stages = stages or Stages()
     with _scratch(folder) as scratch:
         inputs = ModelInputs(job.train.X, job.test.X, scratch, job.n_jobs)
-        results = [_certify(number, job, inputs, folder, stages) for number in range(len(job.settings))]
+        results = [_certify(settings, job, inputs, folder, stages) for settings in job.settings]
     return _with_pictures(results, job)
 
 
-def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | None, stages: Stages) -> Result:
+def _certify(settings: Settings, job: Job, inputs: ModelInputs, folder: RunFolder | None, stages: Stages) -> Result:
     """Certify the test set with one of the models."""
-    settings = job.settings[number]
     prefix = f"{settings.name}: " if len(job.settings) > 1 else ""
     shared = sum(other.kernel_identity() == settings.kernel_identity() for other in job.settings)
     start = time.perf_counter()
-    with watched_by(_Keeper(stages, folder, number)):
+    with watched_by(_Keeper(stages, folder)):
         X_train, X_test, model = inputs.prepare(settings, shared > 1, stages.stage)
         stages.stage(f"{prefix}fitting")
         model.fit(X_train, job.train.y, trusted=job.train.trusted)
@@ -110,10 +110,9 @@ def _scratch(folder: RunFolder | None) -> Iterator[Path]:
 class _Keeper(Watcher):
     """Passes progress on, and keeps finished blocks in the folder of the run."""
 
-    def __init__(self, stages: Stages, folder: RunFolder | None, number: int) -> None:
+    def __init__(self, stages: Stages, folder: RunFolder | None) -> None:
         self._stages = stages
         self._folder = folder
-        self._number = number
 
     def begin(self, total: int, unit: str) -> None:
         self._stages.begin(total, unit)
@@ -124,15 +123,14 @@ class _Keeper(Watcher):
     def notice(self, message: str) -> None:
         self._stages.notice(message)
 
-    def recall(self, start: int, n_rows: int) -> Outcome | None:
-        return None if self._folder is None else self._folder.recall(self._name(start, n_rows))
+    def recall(self, question: Question) -> Outcome | None:
+        if self._folder is None or question.name is None:
+            return None
+        return self._folder.recall(question.name)
 
-    def keep(self, start: int, n_rows: int, result: Outcome) -> None:
-        if self._folder is not None:
-            self._folder.keep(self._name(start, n_rows), result)
-
-    def _name(self, start: int, n_rows: int) -> str:
-        return f"{self._number:04d}-{start:09d}-{n_rows}"
+    def keep(self, question: Question, result: Outcome) -> None:
+        if self._folder is not None and question.name is not None:
+            self._folder.keep(question.name, result)
 
 
 def _attacks(model: Any, X_test: NDArray[Any], certificates: Certificates, job: Job) -> tuple[Attack, ...]:
