@@ -189,7 +189,7 @@ def _run(
                 return read_results(run.out)
             results = run_job(job, folder, display)
             display.stage("writing")
-            write_results(folder.path, results)
+            files = write_results(folder.path, results)
             # The page says nothing about time, so that a run that was stopped ends with the same bytes.
             write_report([replace(result, seconds=None) for result in results], folder.path / "report.html")
             folder.finish(
@@ -200,7 +200,8 @@ def _run(
                     **identity,
                     **_points(results),
                     "timings": display.timings,
-                }
+                },
+                files,
             )
             return results
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from flipcert.engine.files import UNFINISHED, whole_file
+from flipcert.engine.npz import read_arrays
 from flipcert.outcome import Outcome
 
 _IDENTITY = "run.json"
 _BLOCKS = "blocks"
 SUMMARY = "summary.json"
+# The digest of a summary, in itself.
+_SEAL = "sha256"
 
 
 class RunFolder:
@@ -51,16 +56,8 @@ class RunFolder:
             raise ValueError(f"--out {self.path} is a file; name a folder.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            stored = self._stored_identity()
-            if stored is None:
-                if any(entry for entry in self.path.iterdir() if not entry.name.endswith(UNFINISHED)):
-                    raise ValueError(f"--out {self.path} holds other files and no run; name a new folder.")
-                self.write_json(_IDENTITY, self._identity)
-            elif stored != self._identity:
-                raise ValueError(
-                    f"--out {self.path} holds another run ({_difference(stored, self._identity)}); name another folder."
-                )
             with self._lock():
+                self._claim()
                 self._sweep_up()
                 (self.path / _BLOCKS).mkdir(exist_ok=True)
                 yield self
@@ -70,9 +67,14 @@ class RunFolder:
             reason = (error.strerror or str(error)).lower()
             raise ValueError(f"--out {self.path} cannot be written: {reason}.") from error
 
-    def finish(self, summary: Mapping[str, Any]) -> None:
-        """End the run: its summary is written last, and nothing is needed of the blocks any more."""
-        self.write_json(SUMMARY, summary)
+    def finish(self, summary: Mapping[str, Any], files: Iterable[str]) -> None:
+        """End the run: its summary is written last, and nothing is needed of the blocks any more.
+
+        The summary holds digests of the other files, and of itself, so that :func:`read_summary` knows them again.
+        """
+        digests = {name: _digest_of_file(self.path / name) for name in files}
+        told = json.loads(json.dumps({**summary, "files": digests}, default=_plain))
+        self.write_json(SUMMARY, {**told, _SEAL: _digest_of(told)})
 
     def write_json(self, name: str, value: Any) -> None:
         """Write a JSON file."""
@@ -80,18 +82,20 @@ class RunFolder:
             file.write((json.dumps(value, indent=2, default=_plain) + "\n").encode())
 
     def keep(self, name: str, outcome: Outcome) -> None:
-        """Write the outcome of a finished block."""
+        """Write the outcome of a finished block, which answers the question of that name."""
         columns = {key: values for key, values in vars(outcome).items() if values is not None}
         with whole_file(self._block(name)) as file:
-            np.savez(file, **columns)
+            np.savez(file, question=np.array(name), **columns)
 
     def recall(self, name: str) -> Outcome | None:
-        """Read the outcome of a block, if it was finished."""
-        path = self._block(name)
-        if not path.exists():
+        """Read the outcome of a block, if it was finished; a damaged one has to be computed again."""
+        try:
+            with open(self._block(name), "rb") as file:
+                columns: dict[str, Any] = {"blackbox_radius": None} | read_arrays(file)
+        except (OSError, ValueError):
             return None
-        with np.load(path, allow_pickle=False) as stored:
-            return Outcome(**({"blackbox_radius": None} | {key: stored[key] for key in stored.files}))
+        whole = str(columns.pop("question", "")) == name and columns.keys() == {field.name for field in fields(Outcome)}
+        return Outcome(**columns) if whole else None
 
     @property
     def scratch(self) -> Path:
@@ -101,35 +105,83 @@ class RunFolder:
     def _block(self, name: str) -> Path:
         return self.path / _BLOCKS / f"{name}.npz"
 
-    def _stored_identity(self) -> Any | None:
+    def _claim(self) -> None:
+        """Write whose folder this is, or see that it is that of this run."""
         path = self.path / _IDENTITY
         if not path.exists():
-            return None
+            if any(entry for entry in self.path.iterdir() if not entry.name.endswith(UNFINISHED)):
+                raise ValueError(f"--out {self.path} holds other files and no run; name a new folder.")
+            self.write_json(_IDENTITY, self._identity)
+            return
         try:
-            return json.loads(path.read_text())
-        except ValueError as error:
-            raise ValueError(f"{path} is damaged; remove the folder and run again.") from error
+            stored = json.loads(path.read_bytes())
+        except (ValueError, RecursionError):
+            stored = None
+        if not isinstance(stored, dict):
+            raise ValueError(f"{path} is damaged; remove the folder and run again.")
+        if stored != self._identity:
+            raise ValueError(
+                f"--out {self.path} holds another run ({_difference(stored, self._identity)}); name another folder."
+            )
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """Keep other processes out; the system lets go of the lock when this one ends, however it does."""
-        with open(self.path / _IDENTITY) as file:
-            try:
-                import fcntl
-            except ImportError:  # no such locks on this system
-                yield
-                return
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise ValueError(f"--out {self.path} is in use by another process; wait for it to end.") from error
+        try:
+            import fcntl
+        except ImportError:  # no such locks on this system
             yield
+            return
+        folder = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(folder)
+            raise ValueError(f"--out {self.path} is in use by another process; wait for it to end.") from error
+        except OSError:  # nor on this file system
+            pass
+        try:
+            yield
+        finally:
+            os.close(folder)
 
     def _sweep_up(self) -> None:
         """Remove what a killed process was writing."""
         for folder in (self.path, self.path / _BLOCKS):
             for left in folder.glob(f".*{UNFINISHED}"):
                 left.unlink(missing_ok=True)
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The summary of a finished run, if it and the files that it names are what the run wrote."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is not the folder of a run; give one that `flipcert certify` or `sweep` wrote.")
+    if not (folder / SUMMARY).exists():
+        raise ValueError(f"{folder} has no {SUMMARY}: the run has not finished; run its command again to go on.")
+    try:
+        summary = json.loads((folder / SUMMARY).read_bytes())
+        changed = [SUMMARY] if summary.pop(_SEAL) != _digest_of(summary) else []
+        changed = changed or [name for name, own in summary["files"].items() if _digest_of_file(folder / name) != own]
+    except (IsADirectoryError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        changed = [SUMMARY]
+    if changed:
+        raise ValueError(
+            f"{folder} does not hold a complete run: {changed[0]} is missing, or not what was written; run its command "
+            "again in a new folder."
+        )
+    return cast(dict[str, Any], summary)
+
+
+def _digest_of(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _digest_of_file(path: Path) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (FileNotFoundError, IsADirectoryError):
+        return None
 
 
 def _difference(stored: Mapping[Any, Any], wanted: Mapping[Any, Any]) -> str:

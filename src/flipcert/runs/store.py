@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,13 +13,13 @@ from numpy.typing import NDArray
 from flipcert.certificates import Certificates
 from flipcert.engine.files import whole_file
 from flipcert.evaluation.result import Attack, Result
-from flipcert.runs.folder import SUMMARY
+from flipcert.runs.folder import read_summary
 
 CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"
 
 
-def write_results(folder: Path, results: Sequence[Result]) -> None:
-    """Write the tables of one result, or of all points of a sweep, which get a column ``point``."""
+def write_results(folder: Path, results: Sequence[Result]) -> list[str]:
+    """Write the tables of one result, or of all points of a sweep, which get a column ``point``; name the files."""
     import pyarrow as pa
 
     tables, attacks = [], []
@@ -34,11 +33,14 @@ def write_results(folder: Path, results: Sequence[Result]) -> None:
     _write_parquet(folder / CERTIFICATES, pa.concat_tables(tables, promote_options="default"))
     _write_parquet(folder / ATTACKS, pa.concat_tables([table for table in attacks if table.num_rows] or attacks[:1]))
     images = {"test": results[0].test_images, "train": results[0].train_images}
+    names = [CERTIFICATES, ATTACKS]
     if images["test"]:
+        names.append(IMAGES)
         arrays: dict[str, Any] = {f"{kind}_rows": np.array(list(own), np.int64) for kind, own in images.items()}
         arrays |= {kind: np.stack(list(own.values())) for kind, own in images.items() if own}
         with whole_file(folder / IMAGES) as file:
             np.savez_compressed(file, **arrays)
+    return names
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Result]:
@@ -54,22 +56,15 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     list of Result
         One, or one for each point of a sweep.
     """
-    from pyarrow import ArrowInvalid, parquet
+    from pyarrow import parquet
 
     folder = Path(path)
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is not the folder of a run; give one that `flipcert certify` or `sweep` wrote.")
-    if not (folder / SUMMARY).exists():
-        raise ValueError(f"{folder} has no {SUMMARY}: the run has not finished; run its command again to go on.")
-    try:
-        summary = json.loads((folder / SUMMARY).read_text())
-        table = _columns(parquet.ParquetFile(folder / CERTIFICATES).read())
-        attacks = _columns(parquet.ParquetFile(folder / ATTACKS).read())
-        images = _read_images(folder / IMAGES)
-        points = summary.get("points", [summary])
-        return [_result(summary, point, i, table, attacks, images) for i, point in enumerate(points)]
-    except (OSError, ArrowInvalid, KeyError, ValueError) as error:
-        raise ValueError(f"{folder} does not hold a complete run; run its command again in a new folder.") from error
+    summary = read_summary(folder)
+    table = _columns(parquet.ParquetFile(folder / CERTIFICATES).read())
+    attacks = _columns(parquet.ParquetFile(folder / ATTACKS).read())
+    images = _read_images(folder / IMAGES)
+    points = summary.get("points", [summary])
+    return [_result(summary, point, i, table, attacks, images) for i, point in enumerate(points)]
 
 
 def _certificate_columns(result: Result) -> dict[str, Any]:
