@@ -80,6 +80,7 @@ def everything(model, X, y, X_test):
     """All that a model says, with its fit, as arrays."""
     model.fit(X, y)
     told = {name: value for name, value in vars(model.certify(X_test)).items() if value is not None}
+    told["model"] = json.dumps(dict(told["model"]))
     told["predict"] = model.predict(X_test)
     told["costs"] = model.flip_costs(X_test[:40])
     # More than a block, and less than one.
