@@ -91,7 +91,7 @@ def test_progress_is_shown(tmp_path):
         (("train", "rotnet", "mnits"), "'mnits' is no data set; there are cifar10, digits, mnist, mnist-1-vs-7, "),
         (("train", "rotnet", "digits", "--temperature", 1), "--temperature does not apply to rotnet; leave it out."),
         (("train", "simclr", "digits", "--blocks", 4), "--blocks does not apply to simclr; leave it out."),
-        (("train", "rotnet", "digits", "--epochs", 0), "epochs must be at least 1; got 0."),
+        (("train", "rotnet", "digits", "--epochs", 0), "--epochs must be at least 1; got 0."),
         (("train", "rotnet", "digits", "--batches", 1), "batches are those of cifar10; digits has none."),
         (("train", "rotnet", "cifar10", "--batches", "a"), "--batches must be numbers with commas between them"),
         (("train", "rotnet", "flat"), "flat holds features, not images; name a data set of images, such as mnist."),
