@@ -145,7 +145,7 @@ ODD_BUT_GOOD = {
     "quoted.csv": GOOD.replace(",a\n", ',"a, ""b"""\n').encode(),
     "blank-lines.csv": GOOD.replace("\n", "\n\n").encode(),
     "UPPER.CSV.GZ": gzip.compress(GOOD.encode()),
-    "long-rows.csv": GOOD.replace("0.5", "0.5" + "0" * 2**20, 2).encode(),
+    "long-rows.csv": GOOD.replace("0.5", "0.5" + "0" * 2**22, 2).encode(),
 }
 
 
