@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -180,6 +181,7 @@ def test_a_job_that_stops_leaves_nothing_to_do(client, culprit):
     def done(place, result):
         raise ValueError("no room")
 
+    gc.collect()
     with joblib.parallel_config(backend="dask", client=client):
         with pytest.raises(ValueError, match="no room") as stopped:
             map_tasks(task, range(50), None, done=done)

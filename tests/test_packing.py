@@ -152,7 +152,7 @@ def test_a_function_is_unpacked_once_and_given_up_with_its_bytes():
 
 def test_another_version_is_refused(monkeypatch):
     parcel = Parcel.of(partial(np.add, 1), at_once=1, by_content=True)
-    monkeypatch.setattr(worker, "_sources", lambda: "other")
+    monkeypatch.setattr(worker, "digest_of_sources", lambda: "other")
     with pytest.raises(ValueError, match="another version of flipcert"):
         run(parcel.content, parcel.name, 1, pack(1), held=True)
 

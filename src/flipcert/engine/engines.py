@@ -143,8 +143,9 @@ class _DaskJob:
                 future = self._ended.get(timeout=_PAUSE)
             except Empty:
                 continue
+            result = self._result_of(future)
             place = self._under_way.pop(future)
-            if (result := self._result_of(future)) is not None:
+            if result is not None:
                 yield place, result
                 continue
             self._waiting.append(place)
