@@ -180,6 +180,22 @@ def test_a_vote_of_untouched_voters_changes_with_the_label_space():
     assert fixed.fit(X, y).certify([[1.0]]).radius[0] > 0
 
 
+def test_a_label_space_that_is_given_asks_for_nothing_more():
+    """A class that no labelling reaches, in another row of the batch, once opened the costs of all rows."""
+    W = np.array([[2, 2, 4, 3, 2], [4, 4, 4, -1, 1], [4, 3, -3, -3, 4.0]])
+    trusted = np.array([False, False, True, True, False])
+    model = flipcert.KernelSVM("precomputed", classes=[0, 1, 2]).fit(np.eye(5), [2, 2, 0, 0, 2], trusted=trusted)
+    together = model.flip_costs(W, bound="exact")
+    assert together.tolist() == [model.flip_costs(row[None], bound="exact")[0].tolist() for row in W]
+
+
+def test_advice_names_the_label_space():
+    X, y = [[3.0, 2.0], [-1.0, 2.0], [1.0, -2.0], [2.0, 2.0], [1.0, 0.0]], [0, 1, 2, 2, 2]
+    model = flipcert.MilpSVM("linear", C=5.0).fit(X, y)
+    with pytest.raises(flipcert.UnsolvedError, match=r"raise time_limit, or name the label space with classes="):
+        model.flip_costs(X[:2], bound="exact")
+
+
 def test_costs_that_stay_open_are_refused_as_exact():
     X, y = [[-3.0], [-1.0], [3.0], [0.0], [-3.0]], [0, 1, 2, 2, 2]
     model = flipcert.KernelSVM("linear").fit(X, y)

@@ -168,6 +168,17 @@ def test_the_solver_that_was_used_decides(digits):
     assert len(flipcert.certify(many, X_test[:2])) == 2
 
 
+def test_columns_that_are_drawn(blobs):
+    X, y, X_test, _ = blobs
+
+    def drawn(Z, source=RNG):
+        return source.permutation(2)
+
+    pipeline = make_pipeline(ColumnTransformer([("a", StandardScaler(), drawn)]), flipcert.KernelSVM()).fit(X, y)
+    with pytest.raises(ValueError, match="is a Generator, so every fit would lead to other features"):
+        flipcert.certify(pipeline, X_test)
+
+
 def test_what_is_frozen_is_not_fitted_again(blobs):
     X, y, X_test, _ = blobs
     pipeline = make_pipeline(FrozenEstimator(KMeans(2).fit(X)), flipcert.KernelSVM()).fit(X, y)
@@ -192,6 +203,7 @@ RANDOM_BASES = [
         "None",
         GridSearchCV(Pipeline([("a", GaussianNB())]), [{"a": [GaussianNB()]}, {"a": np.array(TREES, object)}]),
     ),
+    ("param_grid['random_state']", "None", GridSearchCV(DecisionTreeClassifier(), {"random_state": [0, None]}, cv=2)),
     ("random_state", "a RandomState", DecisionTreeClassifier(random_state=np.random.RandomState(0))),
     (
         "estimator__random_state",

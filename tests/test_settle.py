@@ -38,7 +38,8 @@ def test_radius_of_all_exact_costs(family, base):
         y = rng.choice(n_classes, n, p=rng.dirichlet(np.ones(n_classes)))
         y[:n_classes] = np.arange(n_classes)
         X_test = FEATURES[family](rng, (6, 6))
-        model = flipcert.PartitionEnsemble(base, n_partitions, partition=rng.permutation(n) % n_partitions).fit(X, y)
+        parts = rng.permutation(n) % n_partitions
+        model = flipcert.PartitionEnsemble(base, n_partitions, partition=parts, classes=np.arange(n_classes)).fit(X, y)
         votes, exact = all_costs(model, X_test, "exact")
         truth = flipcert.ensemble_radius(votes, exact, n_labels=n)
         for own_votes, own_costs, radius in zip(votes.tolist(), exact.tolist(), truth, strict=True):

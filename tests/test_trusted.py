@@ -89,7 +89,8 @@ def test_a_partition_without_untrusted_labels_keeps_its_vote(base, blobs):
     X, y, X_test, _ = blobs
     rule = np.arange(30) % 3
     trusted = rule != 0
-    model = flipcert.PartitionEnsemble(base, n_partitions=3, partition=rule).fit(X, y, trusted=trusted)
+    ensemble = flipcert.PartitionEnsemble(base, n_partitions=3, partition=rule, classes=[0, 1, 2])
+    model = ensemble.fit(X, y, trusted=trusted)
     certificates = model.certify(X_test)
     votes = np.stack([e.predict(X_test) for e in model.estimators_], axis=1)
     for t in range(len(X_test)):

@@ -49,6 +49,21 @@ def test_inputs_far_from_all_others_are_refused(blobs):
         model.certify(far)
 
 
+def test_kernels_of_others_are_flagged(blobs):
+    """Nobody knows whether a user's function underflowed, or whether its values are zero."""
+    X, y, X_test, _ = blobs
+    model = flipcert.KernelSVM(lambda A, B: A @ B.T).fit(X * 1e-170, y)
+    assert model.certify(X_test * 1e-170).rounding_sensitive.all()
+    assert not flipcert.KernelSVM(lambda A, B: A @ B.T).fit(X, y).certify(X_test).rounding_sensitive.any()
+
+
+def test_norms_that_overflow_at_large_C():
+    X, y = np.array([[1.0], [2.0], [-1.0], [-2.0]]), [0, 0, 1, 1]
+    model = flipcert.MilpSVM("linear", C=1.0, classes=[0, 1]).fit(X, y)
+    with pytest.raises(ValueError, match="squared norms of the test points overflowed; rescale the features"):
+        model.certify([[1e160]])
+
+
 def test_streamed_rows_that_underflow(blobs, monkeypatch):
     X, y, X_test, _ = blobs
     monkeypatch.setattr(tiles, "COLUMNS", 8)

@@ -128,7 +128,7 @@ def _require_untouched(what: str, step: Any) -> None:
     for callback in vars(step).get("_skl_callbacks", ()):
         raise ValueError(f"{what} has the callback {type(callback).__name__}, which is given y; fit without callbacks.")
     memory = vars(step).get("memory") if known_name(step) == "Pipeline" else None
-    if memory is not None and type(memory) not in (str, joblib.Memory):
+    if memory is not None and (type(memory) not in (str, joblib.Memory) or "cache" in getattr(memory, "__dict__", {})):
         raise ValueError(f"{what} has memory={memory!r}, which is given y; use a folder or a joblib.Memory.")
 
 

@@ -71,9 +71,18 @@ def _own_chances(value: Any, parts: Mapping[str, Any]) -> Iterator[tuple[str, st
         is_idle = _SEED_IS_IDLE.get(name, lambda _: not _is_estimator(value) and parts.get("shuffle") is False)
         if not is_idle(value):
             yield "random_state", "None", "random_state=0"
+    if isinstance(value, Mapping):
+        # A search sets what its grid names.
+        for key, tried in value.items():
+            if str(key).split("__")[-1] == "random_state" and (tried is None or _tries_none(tried)):
+                yield f"[{key!r}]", "None", f"{key}=0"
     for parameter, is_good, better in _UNSEEDED.get(name, ()):
         if not is_good(value):
             yield parameter, repr(parts[parameter]), better
+
+
+def _tries_none(tried: Any) -> bool:
+    return isinstance(tried, (list, tuple, np.ndarray)) and any(one is None for one in tried)
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:
@@ -112,7 +121,9 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     parameters.pop("is_robust", None)
     name, fitted = known_name(estimator), vars(estimator)
     if name == "ColumnTransformer" and "transformers_" in fitted:
-        parameters |= {"transformers": fitted["transformers_"], "remainder": None}
+        # Columns may have been chosen by a function, of which the fitted parts know nothing any more.
+        columns = [columns for _, _, columns in parameters["transformers"]]
+        parameters |= {"transformers": fitted["transformers_"], "remainder": None, "columns": columns}
     elif name == "LabelFree" and "transformer_" in fitted:
         parameters["transformer"] = fitted["transformer_"]
     return parameters

@@ -17,6 +17,7 @@ from flipcert.engine.blocks import join, watched_blocks
 from flipcert.engine.watch import current_watcher
 from flipcert.exceptions import CertificateError
 from flipcert.flips.costs import require_closed
+from flipcert.flips.label_space import NAME_THE_SPACE
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
@@ -68,7 +69,7 @@ class Appraisal:
         beyond that of removing another class, and no attack is known to work that leaves no label of some class.
         """
         fewest = int(labels.flips_to_empty.min())
-        if max(self.lower.max(), self.upper.max()) < fewest:
+        if labels.space_is_fixed or max(self.lower.max(), self.upper.max()) < fewest:
             return self
         upper = self.upper.copy()
         for t, c in np.argwhere((upper >= fewest) & (upper <= labels.n_labels)).tolist():
@@ -138,7 +139,8 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_choice(bound, "bound", ("lower", "upper", "exact"))
         appraisal = self._appraise(X, exact=bound != "lower").in_label_space(self._labels)
         if bound == "exact":
-            require_closed(appraisal.lower, appraisal.upper, self.classes_, self._how_to_close)
+            how_to_close = self._how_to_close if self._labels.space_is_fixed else self._how_to_close + NAME_THE_SPACE
+            require_closed(appraisal.lower, appraisal.upper, self.classes_, how_to_close)
         return appraisal.upper if bound == "upper" else appraisal.lower
 
     _how_to_close = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,13 +39,10 @@ class KernelClassifier(LabelLinearClassifier):
             )
         self.X_fit_ = X
         self._kernel: Kernel | None = None if self._precomputed else as_kernel(self.kernel)
-        self.__dict__.pop("_train", None)
-
-    @cached_property
-    def _train(self) -> Factor:
-        """What the rounding of a kernel with the training inputs depends on."""
-        assert self._kernel is not None
-        return self._kernel.factor(self.X_fit_)
+        # What the rounding of a kernel with the training inputs depends on; products know it themselves.
+        self._train: Factor | None = None
+        if self._kernel is not None and self._kernel.n_features(X.shape[1]) is None:
+            self._train = self._kernel.factor(X)
 
     def _kernel_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
         """What writes the kernel of each row of X with a range of training inputs to an array."""
@@ -68,7 +64,7 @@ class KernelClassifier(LabelLinearClassifier):
     def _lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
         if self._product is not None:
             return self._product.lost(X)
-        if self._kernel is None or type(self._kernel).lost is Kernel.lost:
+        if self._kernel is None or self._train is None:
             return super()._lost(X, sizes)
         return self._kernel.lost(X, self._train, sizes())
 
@@ -76,4 +72,5 @@ class KernelClassifier(LabelLinearClassifier):
         """By how much rounding could move each row of the kernel; a kernel given as numbers is what it is."""
         if self._kernel is None:
             return np.zeros(X.shape[0])
+        assert self._train is not None
         return self._kernel.rounding(X, self._train)

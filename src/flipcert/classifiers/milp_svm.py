@@ -318,8 +318,12 @@ class MilpSVM(AppraisedClassifier):
         image = combination @ train
         weight = np.abs(combination).sum(axis=1)
         rounding = rounding_of_sums(train) * weight
-        sizes = np.einsum("ij,ij->i", combination, image) + rounding * weight
-        return np.maximum(sizes, 0.0), np.abs(kernel - image).sum(axis=1) + rounding
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = np.einsum("ij,ij->i", combination, image) + rounding * weight
+            doubts = np.abs(kernel - image).sum(axis=1) + rounding
+        if not (np.isfinite(sizes).all() and np.isfinite(doubts).all()):
+            raise ValueError("squared norms of the test points overflowed; rescale the features.")
+        return np.maximum(sizes, 0.0), doubts
 
     def _check_test(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -129,7 +129,7 @@ def open_costs(costs: Costs, rows: Rows, labels: Labels) -> Costs:
     A rival that is removed need not be beaten, so no cost is proven beyond that of removing another class; an attack
     that may leave no label of its class, or of any other, is given up.
     """
-    if max(costs.lower.max(), costs.upper.max()) < labels.flips_to_empty.min():
+    if labels.space_is_fixed or max(costs.lower.max(), costs.upper.max()) < labels.flips_to_empty.min():
         return costs
     own = np.arange(labels.n_classes) == costs.prediction[:, None]
     radii = rows.radii()

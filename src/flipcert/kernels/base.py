@@ -93,7 +93,10 @@ class CallableKernel(Kernel):
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Assume that the values err like a sum of as many terms as there are features."""
         typical = np.sqrt(np.abs(self.diag(X).astype(np.float64)))
-        return train.unit * np.sqrt(train.shape[0] * train.shape[1]) * typical * max(1.0, float(typical.max()))
+        estimate = train.unit * np.sqrt(train.shape[0] * train.shape[1]) * typical * max(1.0, float(typical.max()))
+        # Where all values are next to zero, nobody knows whether they underflowed.
+        limits = np.finfo(X.dtype)
+        return np.maximum(estimate, float(limits.tiny / limits.eps))
 
 
 def as_kernel(kernel: Any) -> Kernel:
