@@ -88,9 +88,8 @@ def test_an_archive_that_lies_is_not_believed(tmp_path, little_memory):
     content = (tmp_path / "directory.npz").read_bytes()
     with zipfile.ZipFile(tmp_path / "directory.npz") as archive:
         (size,) = (member.file_size for member in archive.infolist() if member.filename == "X.npy")
-    assert content.count(size.to_bytes(4, "little")) == 2  # before the member, and in the directory
-    small = content.replace(size.to_bytes(4, "little"), (8_000_128).to_bytes(4, "little"))
-    (tmp_path / "directory.npz").write_bytes(small)
+    before, _, after = content.rpartition(size.to_bytes(4, "little"))  # the directory is at the end
+    (tmp_path / "directory.npz").write_bytes(before + (8_000_128).to_bytes(4, "little") + after)
     tracemalloc.start()
     with pytest.raises(ValueError, match="its array X is damaged"):
         read_table(str(tmp_path / "directory.npz"), labelled=True)
