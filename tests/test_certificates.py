@@ -45,6 +45,16 @@ def test_files_round_trip_without_pickle(certificates, tmp_path):
     assert os.listdir(tmp_path) == ["certificates.npz"]
 
 
+def test_a_page_about_other_labels_is_refused(certificates, tmp_path):
+    text = isinstance(certificates.prediction.tolist()[0], str)
+    other = np.full(len(certificates), "nobody" if text else 77)
+    with pytest.raises(
+        ValueError, match=r"none of the labels of y \(such as ('nobody'|77)\) is a class that is predicted"
+    ):
+        certificates.report(tmp_path / "report.html", other)
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_a_failed_save_leaves_nothing_behind(certificates, tmp_path, monkeypatch):
     path = tmp_path / "certificates.npz"
     path.write_text("what was there before")

@@ -64,6 +64,12 @@ def test_norms_that_overflow_at_large_C():
         model.certify([[1e160]])
 
 
+def test_kernels_whose_scale_underflows():
+    for weight_std in (1e-120, [1.0, 1e-150]):
+        with pytest.raises(ValueError, match="weight_std must not be so small that the kernel underflows; got"):
+            NTK(weight_std=weight_std)(np.ones((2, 2)))
+
+
 def test_streamed_rows_that_underflow(blobs, monkeypatch):
     X, y, X_test, _ = blobs
     monkeypatch.setattr(tiles, "COLUMNS", 8)

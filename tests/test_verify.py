@@ -175,6 +175,14 @@ def test_radii_without_weights_are_compared_with_attacks(files):
     assert "radii 75 another class after" in verified("--points", FEW, code=1)
 
 
+def test_radii_that_cannot_be_are_found_without_weights(files):
+    certified("--model", "network", "--max-flips", "5")
+    said = verified("--points", FEW)
+    assert "no weights, so not computed again: within radius_upper" in said
+    edited("certificates", radius=lambda values: [4000] * len(values))
+    assert "radii 4000 to " in verified("--points", FEW, code=1)
+
+
 def flipped_once_more(values):
     return [values[0], values[0], *values[2:]]
 

@@ -174,7 +174,18 @@ class Certificates:
 
         if y is not None:
             self.correct(y)
+            self._require_known_labels(np.asarray(y))
         write_report([Result(name="", certificates=self, labels=None if y is None else np.asarray(y))], path)
+
+    def _require_known_labels(self, labels: NDArray[Any]) -> None:
+        """Raise ValueError if no point has a label that was ever near to being predicted: they are other labels."""
+        known = {*self.prediction.tolist(), *self.runner_up.tolist(), *np.ma.getdata(self.target).tolist()}
+        if len(self) and not known & set(labels.tolist()):
+            examples = [", ".join(map(repr, sorted(own, key=str)[:2])) for own in (set(labels.tolist()), known)]
+            raise ValueError(
+                f"none of the labels of y (such as {examples[0]}) is a class that is predicted or comes second "
+                f"(such as {examples[1]}); use the same labels as in training."
+            )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificates:

@@ -17,6 +17,8 @@ from flipcert.validation import check_choice, check_inputs, check_number
 _ACTIVATIONS = {"relu": RELU, "leaky_relu": RELU, "erf": ERF, "gelu": GELU}
 # Beyond the product itself: the arc cosine near equal inputs loses digits, by about this factor.
 _ANGLE_LOSS = 100.0
+# Smaller ones would lose bits with inputs of ordinary size, or vanish.
+_SMALLEST_SLOPE = 1e-200
 
 
 class NetworkKernel(Kernel):
@@ -83,7 +85,11 @@ class NetworkKernel(Kernel):
         check_choice(self.kind, "kind", ("ntk", "nngp"))
         if check_number(self.negative_slope, "negative_slope", zero=True) > 1:
             raise ValueError(f"negative_slope must be at most 1; got {self.negative_slope!r}.")
-        self._variances()
+        if self._line(1)[0] < _SMALLEST_SLOPE:
+            raise ValueError(
+                f"weight_std must not be so small that the kernel underflows; got {self.weight_std!r} in "
+                f"{self.depth + 1} layers."
+            )
 
     def _variances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Variance of weights and biases of each layer, the read-out among them."""

@@ -19,6 +19,7 @@ WEIGHTS = Comparison("weights", "from kernel, equations or distances in plain Nu
 SUMMED = Comparison("predictions", "weights added up as whole numbers")
 ASKED = Comparison("predictions", "fitted and asked again")
 TOLD = Comparison("other columns", "label of the test file; exact where radius and radius_upper meet")
+RANGE = Comparison("radii", "no weights, so not computed again: within radius_upper, and that within all labels")
 VOTES = Comparison("radii by votes", "votes counted, then dynamic programming")
 SORTED = Comparison("radii", "one model: all gains sorted, and added up as whole numbers")
 KNAPSACK = Comparison("radii", "ensembles: exact cost of every vote, then dynamic programming")
@@ -34,6 +35,7 @@ COMPARISONS = (
     SUMMED,
     ASKED,
     TOLD,
+    RANGE,
     VOTES,
     SORTED,
     KNAPSACK,

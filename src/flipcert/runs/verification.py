@@ -24,6 +24,7 @@ from flipcert.runs.comparisons import (
     KNAPSACK,
     LABELS,
     MET,
+    RANGE,
     REPLAYED,
     SMALLER,
     SORTED,
@@ -158,7 +159,9 @@ class _Refit:
         low, high = opinion.at_least, opinion.at_most
         stored, found = _span(radius, upper), _span(low, high)
         if self._weights is None:
-            if high < self.train.X.shape[0]:
+            n_labels = self.train.X.shape[0]
+            note(RANGE, place, stored, f"from 0 to {n_labels}", 0 <= radius <= upper <= n_labels)
+            if high < n_labels:
                 note(HELD, place, stored, f"at most {high}", radius <= high)
         elif self.settings.model == "smoothed":
             note(BELOW, place, stored, found, radius <= low <= upper)

@@ -120,9 +120,9 @@ def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
     sentences = [] if best.doubt is None else [what_it_means(best.result), f"{best.headline}."]
     if best.counts.any() and proven and best.proven:
         which = "Whichever of these labels" if best.exposure.n_trusted else "Whichever labels"
-        told = f"{which} an attacker picks, and whatever they are flipped to: this is proven, not estimated."
+        told = f"{which} an attacker picks, and to whichever of the classes: this is proven, not estimated."
         if proven == best.reach and best.exposure.n_trusted:
-            told = "Whatever they are flipped to: this is proven, not estimated."
+            told = "To whichever of the classes they are flipped: this is proven, not estimated."
         if attacked is not None and proven == attacked < best.reach and best.counts.sum() > 1:
             told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
         sentences.append(told)

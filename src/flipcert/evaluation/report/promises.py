@@ -31,6 +31,7 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
             "to whichever classes. It is a mathematical proof about the model as it is, not an estimate from trials.",
         ),
         *_trusted(exposures),
+        _label_space(results),
         (
             "One point at a time",
             "Every test point is taken by itself: the attacker may aim all flips at it alone. One set of flips need "
@@ -109,6 +110,16 @@ def _votes_alone(results: Sequence[Result]) -> list[tuple[str, str]]:
             meaning + "The proof shown here also uses how many flips each vote withstands (white-box).",
         )
     ]
+
+
+def _label_space(results: Sequence[Result]) -> tuple[str, str]:
+    text = "Labels are flipped to classes of the label space; a label of any other class is not covered."
+    if not all("classes" in result.settings for result in results):
+        text += (
+            " Where the label space was not given, it is that of the training labels, and whoever flips away all "
+            "labels of a class removes it: radii take that into account."
+        )
+    return "The label space", text
 
 
 def _tightness(summaries: Sequence[Summary]) -> tuple[str, str]:
