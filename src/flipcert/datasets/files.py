@@ -108,6 +108,7 @@ def digest(source: str) -> str:
         return hashlib.sha256(named.X.tobytes() + np.asarray(named.y).tobytes()).hexdigest()
     sums = []
     for path in parts_of(source):
+        refuse_what_is_no_file(path)
         with open(path, "rb") as file:
             sums.append(hashlib.file_digest(file, "sha256").hexdigest())
     return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()

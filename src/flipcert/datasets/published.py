@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.datasets.room import check_room
-from flipcert.engine.files import whole_file
+from flipcert.engine.files import refuse_odd_files, whole_file
 
 # A byte of label, and three planes of 32 x 32.
 _CIFAR_ROW = 1 + 3 * 32 * 32
@@ -81,6 +81,7 @@ def write_cifar(path: Path, images: NDArray[np.uint8], labels: NDArray[np.uint8]
 
 def _content(path: Path) -> bytes:
     """All bytes of a file, decompressed if its name says that it is compressed."""
+    refuse_odd_files(path)
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
             # A file that unpacks to more than there is memory for is none of these data sets.
