@@ -15,13 +15,13 @@ from numba.core.caching import IndexDataCacheFile
 import flipcert
 from flipcert.cli.progress import Display
 from flipcert.engine import jit
-from flipcert.engine.packing import unpack
-from flipcert.engine.worker import Parcel
+from flipcert.engine.cluster.packing import unpack
+from flipcert.engine.cluster.worker import Parcel
 
 PACKAGE = Path(flipcert.__file__).parent
 SCRIPT = """
 import numpy as np
-from flipcert.flips._ladder import beats, leader
+from flipcert.flips._jit.ladder import beats, leader
 print(leader(np.array([1.0, 1.0]), 0.0), sum(leader.stats.cache_hits.values()))
 """
 # A compiled function that adds up a tuple, whose type is defined in a file that holds no compiled code.
@@ -58,7 +58,7 @@ def test_a_changed_callee_in_another_file_is_seen(tmp_path):
     assert run(tmp_path) == ["0", "0"]
     assert run(tmp_path) == ["0", "1"]  # the second process finds the machine code
     # Touch another compiled file only: everything is compiled again.
-    other = tmp_path / "flipcert" / "flips" / "_rival.py"
+    other = tmp_path / "flipcert" / "flips" / "_jit" / "rival.py"
     other.write_text(other.read_text() + "\n# changed\n")
     assert run(tmp_path) == ["0", "0"]
 

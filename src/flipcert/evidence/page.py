@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from flipcert.evaluation.plots import COLOURS
 from flipcert.evidence.study import C_SHARE, REG, Plan, Replay, Run
+from flipcert.report.plots import COLOURS
 
 INSIDE = {
     "half": "half the radius, greedy",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flipcert.evaluation.plots import COLOURS
 from flipcert.experiments.figure import Figure
 from flipcert.experiments.table import Row
+from flipcert.report.plots import COLOURS
 
 _MARKERS = "os^DvP*X"
 _COLUMNS = 4

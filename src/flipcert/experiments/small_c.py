@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 from flipcert.classifiers import KernelSVM
 from flipcert.engine.blocks import map_tasks
-from flipcert.engine.engines import current_engine, functions_stay
+from flipcert.engine.cluster.engines import current_engine, functions_stay
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.ensemble.votes import count_votes
 from flipcert.experiments.source import Source

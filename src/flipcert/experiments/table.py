@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from flipcert.engine.files import whole_file
-from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
 from flipcert.experiments.figure import Cell
 from flipcert.experiments.parts import Part
+from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
 Row = dict[str, Any]
 # Points of a curve.

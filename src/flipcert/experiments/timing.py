@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.ensemble import PartitionEnsemble
 from flipcert.ensemble.votes import change_costs
-from flipcert.flips._reach import LOWER, UPPER
+from flipcert.flips._jit.reach import LOWER, UPPER
 from flipcert.kernels.stored import StoredKernel
 
 
