@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from flipcert.certificates import Certificates
-from flipcert.evaluation.result import Result
-from flipcert.evaluation.worth import one_answer, what_it_means
+from flipcert.report.result import Result
+from flipcert.report.worth import one_answer, what_it_means
+from flipcert.results.certificates import Certificates
 
 _BUDGETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 

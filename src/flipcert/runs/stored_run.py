@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flipcert.engine.files import refuse_odd_files
-from flipcert.evaluation.words import plural
+from flipcert.report.words import plural
 from flipcert.runs.folder import SUMMARY
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import ATTACKS, CERTIFICATES
