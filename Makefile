@@ -17,6 +17,7 @@ lint: $(VENV)/.tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 # Compiled code is checked for indices out of bounds here, and cached apart from the unchecked one.
 pytest: $(VENV)/.tools
@@ -91,5 +92,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(MINIMUM) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
+	rm -rf $(VENV) $(MINIMUM) .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
