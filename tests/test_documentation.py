@@ -128,6 +128,19 @@ def test_stated_versions_are_those_of_the_package():
     assert set(re.findall(r"torch==([\d.]+)", makefile)) == {TESTED_AS["torch"]}
 
 
+def test_workflows_only_call_targets_that_the_makefile_has():
+    """What is tested elsewhere is what anybody can run here."""
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for workflow in (ROOT / ".github" / "workflows").iterdir():
+        content = workflow.read_text()
+        commands = re.findall(r"\brun: *(\S.*)", content)
+        lists = re.findall(r"\btarget: (\[[^]]*\]|[\w-]+)", content)
+        called = {target for names in lists for target in re.findall(r"[\w-]+", names)}
+        called |= {command.removeprefix("make ") for command in commands} - {"${{ matrix.target }}"}
+        assert called
+        assert called <= targets, workflow.name
+
+
 def test_lower_bounds_are_exact_requirements(tmp_path):
     printed = requirements()
     assert "typer==" in printed
