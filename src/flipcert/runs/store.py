@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ def _result(
     flips = {name: values[mine] for name, values in attacks.items()}
     starts = np.flatnonzero(flips["flip"] == 0)
     known = []
-    for start, stop in zip(starts, [*starts[1:], flips["flip"].size], strict=True):
+    for start, stop in pairwise([*starts, flips["flip"].size]):
         place = slice(start, stop)
         known.append(
             Attack(
