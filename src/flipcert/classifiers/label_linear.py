@@ -37,7 +37,7 @@ from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.linear.product import Product
 from flipcert.results.certificates import Certificates
-from flipcert.results.outcome import Outcome
+from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
 
 
@@ -186,21 +186,23 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         Certificates
         """
-        outcome: Outcome = join(self._map_rows(X, self._certify_block, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._labels, self._description)
+        blocks = self._map_rows(X, self._certify_block, watcher=current_watcher())
+        return certificates_of_blocks(blocks, self.classes_, self._description)
 
-    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Outcome:
-        """Exact radii of one block of rows."""
+    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Certificates:
+        """Exact radii of one block of rows, in class indices."""
         radii = rows.radii()
         tolerance = SAFETY * self._rounding(X, rows.weights)
-        return Outcome(
+        return Certificates(
             prediction=radii.prediction,
             radius=radii.cost - 1,
             radius_upper=radii.cost - 1,
             blackbox_radius=None,
             runner_up=radii.runner_up,
-            target=radii.target,
+            target=np.ma.masked_less(radii.target, 0),
             rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
+            n_labels=self._labels.n_labels,
+            n_attackable=self._labels.n_movable,
         )
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.description import describe
-from flipcert.engine.blocks import join, map_blocks, map_tasks
+from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.cluster.packing import Rows
 from flipcert.engine.mapped import is_large
@@ -32,7 +32,7 @@ from flipcert.labels.labels import Labels
 from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.results.certificates import Certificates
-from flipcert.results.outcome import Outcome
+from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
 
 
@@ -221,8 +221,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        outcome: Outcome = join(self._map("certify", X, exact, time_limit, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._labels, self._description)
+        blocks = self._map("certify", X, exact, time_limit, watcher=current_watcher())
+        return certificates_of_blocks(blocks, self.classes_, self._description)
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class wins the vote.
