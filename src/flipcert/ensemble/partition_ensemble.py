@@ -17,6 +17,7 @@ from flipcert.classifiers.description import describe
 from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.cluster.packing import Rows
+from flipcert.engine.magnitude import BY_FEATURES, told_with
 from flipcert.engine.mapped import is_large
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.ballots import Ballots
@@ -310,11 +311,21 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         by_voter = electorate.spreads_voters(question)
         try:
             # Voters are asked about one block after the other.
-            with functions_stay() if by_voter else nullcontext():
+            with functions_stay() if by_voter else nullcontext(), told_with(partial(self._why, rows)):
                 ask = partial(_ask, electorate, question, arguments)
                 return map_blocks(ask, rows, electorate.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
         finally:
             self._electorate.release()
+
+    def _why(self, rows: NDArray[Any], small: bool) -> str:
+        """Say what makes weights of some voter so small, or so large, that they are out of range."""
+        for voter in self._electorate.voters:
+            reason: str = voter.model._why(
+                voter.model_inputs(rows[:, voter.members] if self._pairwise else rows), small
+            )
+            if reason != BY_FEATURES:
+                return reason
+        return BY_FEATURES
 
 
 def _fit_part(estimator: Any, classes: NDArray[Any], part: tuple[int, Rows, Rows, Rows | None, Rows]) -> Voter:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.buffers import Buffers
-from flipcert.engine.rounding import SAFETY, refuse_underflow
+from flipcert.engine.magnitude import refuse_underflow
+from flipcert.engine.rounding import SAFETY
 from flipcert.ensemble._jit.knapsack import LEAVES
 from flipcert.ensemble._jit.outcome import LOWER, N_COLUMNS, UPPER
 from flipcert.ensemble._jit.settle import (
