@@ -10,8 +10,9 @@ from flipcert.engine.blocks import map_blocks
 
 def weights_of(model, X):
     """Weights of all training samples for each row, as ``certify`` sees them."""
-    weights = np.empty((len(X), model._labels.n_labels), model._dtype)
-    model._weights(np.ascontiguousarray(X, model._dtype), weights)
+    formed = model.label_linear_.weights
+    weights = np.empty((len(X), formed.n_samples), formed.dtype)
+    formed.form(np.ascontiguousarray(X, formed.dtype), weights)
     return weights
 
 
@@ -22,7 +23,7 @@ def votes_of(model, X):
 
 def all_costs(model, X, bound):
     """Votes and flip costs of every base classifier, from the very weights that the ensemble certifies."""
-    electorate = model._electorate
+    electorate = model.electorate_
     n_classes, n_labels = model.classes_.size, model.partition_.size
 
     def block(rows, n_rows):

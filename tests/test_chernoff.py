@@ -146,7 +146,7 @@ def test_no_flip_is_lost_to_bins(digits):
     for q in (1e-4, 0.0125):
         model = flipcert.SmoothedLinear(q, 10.0).fit(X, y)
         weights = weights_of(model, X_test[:60])
-        labels, noise, first = model._labels, model._noise, model.predict(X_test[:60])
+        labels, noise, first = model.label_linear_.labels, model._noise, model.predict(X_test[:60])
         sharp = noise.chernoff(weights, labels, first)
         for flips_of in (
             lambda p, noise=noise: noise.neyman_pearson_flips(p, 1000),

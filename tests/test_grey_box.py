@@ -10,8 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import flipcert
-from flipcert.classifiers.appraisal import Appraisal
-from models import votes_of
+from flipcert.results.flip_costs import FlipCosts
+from models import votes_of, weights_of
 from oracles import dynamic_program_radius
 
 
@@ -39,19 +39,19 @@ class Quoting(ClassifierMixin, BaseEstimator):
 class Attacking(Quoting):
     """The same, telling attacks too."""
 
-    def _appraise(self, X, exact=False):
+    def costs_and_attacks(self, X, exact=False):
         inner = self.inner_
         upper = inner.flip_costs(X, bound="upper")
         prediction = np.searchsorted(self.classes_, inner.predict(X))
 
         def attack(row, target):
-            weights = np.empty((32, inner._labels.n_labels))
-            inner._weights(np.repeat(X[row : row + 1], 32, axis=0), weights)
-            (witness,) = flipcert.cheapest_flips(weights[:1], inner._labels.codes, self.classes_.size, target=target)
+            weights = weights_of(inner, np.repeat(X[row : row + 1], 32, axis=0))
+            codes = inner.label_linear_.labels.codes
+            (witness,) = flipcert.cheapest_flips(weights[:1], codes, self.classes_.size, target=target)
             return witness
 
         lower = self.flip_costs(X)
-        return Appraisal(prediction, lower, upper, np.zeros(len(X), bool), attack)
+        return FlipCosts(prediction, lower, upper, np.zeros(len(X), bool), attack)
 
 
 class Unnamed(Quoting):

@@ -64,13 +64,13 @@ def test_mapped_features_are_not_copied(on_disk, small_files_too, monkeypatch):
     with config_context(working_memory=SMALL):
         model = flipcert.KernelSVM().fit(X, y)
         assert np.shares_memory(model.X_fit_, X)
-        assert np.shares_memory(model._product.right, X)
+        assert np.shares_memory(model.label_linear_.weights.product.right, X)
         assert model.C_max_ == pytest.approx(flipcert.KernelSVM().fit(np.array(X), y).C_max_)
         # What is made of them lies in files of its own.
         for other in (flipcert.KernelSVM(NTK(bias_std=0.5)), flipcert.KernelRidge()):
-            assert mapped.is_large(other.fit(X, y)._product.right)
+            assert mapped.is_large(other.fit(X, y).label_linear_.weights.product.right)
         ensemble = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3).fit(X, y)
-        assert mapped.is_large(ensemble._electorate._product.right)
+        assert mapped.is_large(ensemble.electorate_._product.right)
         for estimator in ensemble.estimators_:
             assert isinstance(estimator.X_fit_.base, np.memmap)
 

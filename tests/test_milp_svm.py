@@ -14,6 +14,7 @@ from flipcert.classifiers.milp_svm import point as svm_point
 from flipcert.classifiers.milp_svm._jit.dual import score_ranges
 from flipcert.classifiers.milp_svm.machine import Machine
 from flipcert.classifiers.milp_svm.point import Point
+from flipcert.kernels.base import as_kernel
 from models import votes_of
 
 
@@ -32,7 +33,7 @@ def plain_scores(kernel, codes, n_classes, rows, C):
 def brute_force(model, X, y, points, trusted=None):
     """Fewest flips to each class over all labellings."""
     n_classes = model.classes_.size
-    kernel, rows = model._small._kernel(X), model._small._kernel(points, X)
+    kernel, rows = (as_kernel(model.kernel)(left, X) for left in (X, points))
     best = np.full((len(points), n_classes), len(y) + 1)
     for codes in itertools.product(range(n_classes), repeat=len(y)):
         codes = np.array(codes)

@@ -252,7 +252,7 @@ def test_linear_networks_have_finite_features(kind, bias, pooling, digits):
     assert kernel(X[:1], X[1:2])[0, 0] == pytest.approx(float(slow), rel=1e-12)
     for model in (flipcert.KernelSVM(kernel), flipcert.KernelRidge(kernel)):
         through_features = model.fit(X, y)
-        assert through_features._product is not None
+        assert through_features.label_linear_.weights.product is not None
         plain = clone(model).set_params(kernel=lambda A, B: kernel(A, B)).fit(X, y)
         assert np.allclose(through_features.decision_function(X_test), plain.decision_function(X_test), rtol=1e-8)
         assert np.array_equal(through_features.certify(X_test).radius, plain.certify(X_test).radius)

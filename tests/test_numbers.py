@@ -96,7 +96,7 @@ def test_precision_of_the_weights_follows_the_features(digits):
     for dtype in (np.float32, np.float64):
         for model in (flipcert.KernelSVM(), flipcert.KernelRidge(), flipcert.KernelRidge("rbf")):
             model.fit(X.astype(dtype), y)
-            assert model._map_weights(X_test.astype(dtype), lambda rows, weights: weights.dtype)[0] == dtype
+            assert model.label_linear_.map_weights(X_test.astype(dtype), lambda block: block.weights.dtype)[0] == dtype
 
 
 def test_a_near_tie_is_flagged():

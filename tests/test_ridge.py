@@ -9,8 +9,9 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge as SklearnRidge
 
 import flipcert
-from flipcert.classifiers import ridge
 from flipcert.kernels import NTK
+from flipcert.kernels.base import as_kernel
+from flipcert.linear import solved_system
 from models import weights_of
 
 
@@ -30,7 +31,7 @@ def test_ridge_dual_and_primal_agree(digits):
     X, y, X_test, _ = digits
     for kernel in (NTK(), NTK(depth=2, bias_std=0.5), "linear"):
         primal = flipcert.KernelRidge(kernel=kernel, reg=0.5).fit(X, y)
-        function = primal._kernel
+        function = as_kernel(kernel)
         dual = flipcert.KernelRidge(kernel=lambda A, B, k=function: k(A, B), reg=0.5).fit(X, y)
         assert (primal.solver_, dual.solver_) == ("primal", "dual")
         assert np.allclose(weights_of(primal, X_test), weights_of(dual, X_test), atol=1e-9)
@@ -67,7 +68,11 @@ def test_ridge_solves_many_tiles_with_any_number_of_threads(digits):
     assert models[0].precision_ == "float64"
     assert np.array_equal(*weights)
     assert np.allclose(weights[0], expected, atol=1e-11)
-    assert models[0]._spread == models[1]._spread == pytest.approx(np.abs(kernel(X)).sum(axis=1).max())
+    assert (
+        models[0].label_linear_.weights.spread
+        == models[1].label_linear_.weights.spread
+        == pytest.approx(np.abs(kernel(X)).sum(axis=1).max())
+    )
 
 
 def test_ridge_of_a_precomputed_kernel(digits):
@@ -86,20 +91,21 @@ def test_ridge_of_a_precomputed_kernel(digits):
 
 
 def has_memory(monkeypatch, gigabytes):
-    monkeypatch.setattr(ridge, "available_memory", lambda: gigabytes * 1e9)
+    monkeypatch.setattr(solved_system, "available_memory", lambda: gigabytes * 1e9)
 
 
 def test_ridge_in_the_precision_that_fits(digits, monkeypatch):
     X, y, X_test, _ = digits
     model = flipcert.KernelRidge(NTK(activation="relu"), reg=0.1).fit(X, y)
-    weights, tolerance = weights_of(model, X_test), model._rounding(X_test, weights_of(model, X_test))
+    weights = weights_of(model, X_test)
+    tolerance = model.label_linear_.weights.rounding(X_test, weights)
     has_memory(monkeypatch, 0.009)
     model.fit(X, y)
     single = weights_of(model, X_test)
     assert model.precision_ == "float32"
     assert 0 < np.abs(single - weights).max() < 1e-4 * np.abs(weights).max()
     distance = np.sqrt(((single - weights) ** 2).sum(axis=1))
-    assert np.all(distance < model._rounding(X_test, single))
+    assert np.all(distance < model.label_linear_.weights.rounding(X_test, single))
     assert np.all(distance > tolerance)
     has_memory(monkeypatch, 0.004)
     with pytest.raises(ValueError, match="available; use PartitionEnsemble or a kernel with finite features"):
@@ -111,9 +117,9 @@ def test_room_for_60000_samples(gigabytes, precision, monkeypatch):
     has_memory(monkeypatch, gigabytes)
     if precision is None:
         with pytest.raises(ValueError, match=r"of 60000 samples needs 8\.1 GB of memory .* but 7\.0 GB are available"):
-            ridge._widest_precision(60_000)
+            solved_system.widest_precision(60_000)
     else:
-        assert ridge._widest_precision(60_000) == precision
+        assert solved_system.widest_precision(60_000) == precision
 
 
 def test_kernel_too_large_for_single_precision(digits, monkeypatch):

@@ -180,10 +180,10 @@ def test_formed_weights_are_those_of_the_job(kernel, n_partitions, digits):
     X, y, x = digits[0].astype(np.float32), digits[1], digits[2].astype(np.float32)
     model = flipcert.KernelRidge(kernel)
     if n_partitions == 1:
-        job = np.concatenate(model.fit(X, y)._map_weights(x, lambda _, weights: weights.copy()))
+        job = np.concatenate(model.fit(X, y).label_linear_.map_weights(x, lambda block: block.weights.copy()))
     else:
         model = flipcert.PartitionEnsemble(model, n_partitions).fit(X, y)
-        electorate = model._electorate
+        electorate = model.electorate_
 
         def weigh(rows, n_rows):
             return electorate._weigh(rows, n_rows, np.empty((len(rows), len(X)), electorate._dtype))[0]
@@ -204,7 +204,7 @@ def test_formed_weights_of_very_many_samples(monkeypatch):
     with sklearn.config_context(working_memory=0.3):
         radius = model.certify(x).radius
         ((members, weights),) = formed_weights(model, x, np.array([0, 50]))
-    labels = model._labels.codes[members].tolist()
+    labels = model.label_linear_.labels.codes[members].tolist()
     voters = [Voter.of(own.tolist(), labels, [True] * 700, 3) for own in weights]
     assert [voter.change_cost(open_space=False) - 1 for voter in voters] == radius[[0, 50]].tolist()
     assert formed_weights(flipcert.MilpSVM(), x, np.array([0])) is None

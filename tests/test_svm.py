@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 import flipcert
 from flipcert.kernels import NTK
+from flipcert.kernels.base import as_kernel
 
 
 def dual_variables(Q, signs, C):
@@ -28,7 +29,7 @@ def test_small_C_theorem(kernel, blobs):
     X, y, _, _ = blobs
     rng = np.random.default_rng(0)
     model = flipcert.KernelSVM(kernel=kernel).fit(X, y)
-    Q = model._kernel(X)
+    Q = as_kernel(model.kernel)(X)
     assert pytest.approx(1 / np.abs(Q).sum(axis=1).max()) == model.C_max_
     C = 0.999 * model.C_max_
     for _ in range(10):
@@ -45,7 +46,7 @@ def test_C_above_the_threshold_is_not_always_harmless(blobs):
     X, y, _, _ = blobs
     model = flipcert.KernelSVM(kernel="linear").fit(X, y)
     C = 50 * model.C_max_
-    assert not np.allclose(dual_variables(model._kernel(X), np.where(y == 0, 1.0, -1.0), C), C, rtol=1e-3)
+    assert not np.allclose(dual_variables(as_kernel(model.kernel)(X), np.where(y == 0, 1.0, -1.0), C), C, rtol=1e-3)
 
 
 def test_C_max_from_feature_sums_equals_that_from_the_kernel():

@@ -73,7 +73,7 @@ def work(features: Features) -> dict[str, Any]:
     def everything() -> None:
         # As on a machine with room for single precision only.
         room = 1.5 * triangle_bytes(len(features.train), np.float32)
-        with patch("flipcert.classifiers.ridge.available_memory", lambda: room):
+        with patch("flipcert.linear.solved_system.available_memory", lambda: room):
             model = flipcert.KernelRidge(RELU, reg=REG).fit(features.train, features.labels)
         assert model.precision_ == "float32"
         model.certify(features.test)

@@ -120,7 +120,7 @@ def _aggregation(settings: Settings) -> tuple[list[list[float]], list[float]]:
         for n_classes in (10, 20):
             features = synthetic(n, 64, n_classes, _ROWS)
             model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), voters, partition="random")
-            electorate: Any = model.fit(features.train, features.labels)._electorate
+            electorate: Any = model.fit(features.train, features.labels).electorate_
             right, out = electorate._product.right, np.empty((_CORES, _ROWS, n), np.float32)
 
             def multiply(core: int, X: Any = features.test, right: Any = right, out: Any = out) -> None:

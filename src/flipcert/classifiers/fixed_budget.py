@@ -13,12 +13,13 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
+from flipcert.classifiers.certified_by_costs import CertifiedByCosts
 from flipcert.classifiers.description import describe
 from flipcert.labels.encoding import class_indices, encode_labels, predicted_indices, refuse_other_classes
 from flipcert.labels.labels import Labels
 from flipcert.labels.steps import prefix_of_final_step
 from flipcert.labels.validation import check_integers, check_mask
+from flipcert.results.flip_costs import FlipCosts
 
 IsRobust = Callable[[Any, NDArray[Any], int], ArrayLike]
 
@@ -29,7 +30,7 @@ def _has_scores(model: FixedBudget) -> bool:
     return hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
 
 
-class FixedBudget(AppraisedClassifier):
+class FixedBudget(CertifiedByCosts):
     """A classifier with a verifier that answers for a fixed number of flips.
 
     The largest number of flips that is proven harmless is searched by doubling and bisection. Since the verifier does
@@ -174,7 +175,8 @@ class FixedBudget(AppraisedClassifier):
     # Verifiers may take their time.
     _rows_together = 64
 
-    def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+        """Flip costs in class indices: one for all classes, and no attack is known."""
         rows = self._check_test(X)
         prediction = self._predicted(rows)
         proven = self._search(rows)
@@ -182,7 +184,7 @@ class FixedBudget(AppraisedClassifier):
         cost = np.where(proven < self._labels.n_movable, proven + 1, self._labels.unreachable)
         lower = np.repeat(cost[:, None], self.classes_.size, axis=1)
         np.put_along_axis(lower, prediction[:, None], 0, axis=1)
-        return Appraisal.of_costs(prediction, lower, self._labels.n_labels)
+        return FlipCosts.proven(prediction, lower, self._labels.n_labels)
 
     def _search(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Largest number of flips that is proven harmless for each row: first doubled, then bisected."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,14 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from flipcert.classifiers.kernel_weights import KernelClassifier
-from flipcert.engine.blocks import map_blocks
-from flipcert.engine.buffers import Buffers
-from flipcert.engine.magnitude import BY_FEATURES, finite_sum, told_with
-from flipcert.engine.mapped import row_pieces
-from flipcert.engine.tiles import tiles, write_tiles
+from flipcert.classifiers.kernel_classifier import KernelClassifier
 from flipcert.labels.validation import check_number
-from flipcert.linear.product import Product
+from flipcert.linear.kernel_rows import largest_row_sum, svm_weights
+from flipcert.linear.weights import Weights
 
 
 class KernelSVM(KernelClassifier):
@@ -70,88 +65,30 @@ class KernelSVM(KernelClassifier):
         self.classes = classes
         self.n_jobs = n_jobs
 
-    def _fit_inputs(self, X: NDArray[Any]) -> None:
+    def _make_weights(self, X: NDArray[Any]) -> Weights:
         self._fit_kernel(X)
         self.__dict__.pop("_largest_row_sum", None)
-        # A kernel that only scales inner products leaves all comparisons as they are: its weights can go unscaled, so
-        # that whole numbers stay whole and ties stay ties.
-        self._scale = None if self._kernel is None else self._kernel.product_scale(X.shape[1])
-        self._inner_product: Product | None = None
-        if self._scale is not None:
-            self._inner_product = Product.of(self.X_fit_)
-        elif self._kernel is not None and self._kernel.n_features(X.shape[1]) is not None:
-            self._inner_product = Product.of(self._kernel.map_features(self.X_fit_), self._kernel)
-        if isinstance(self.C, str) and self.C == "auto":
-            return
-        C = check_number(self.C, 'C, if not "auto",')
-        # Row sums are rounded; a C that is too large only by that much is at the threshold, not above it.
-        rounding = X.shape[0] * float(np.finfo(np.float64).eps)
-        if C * self._largest_row_sum > 1 + rounding:
-            raise ValueError(
-                f"C={self.C:g} is above the small-C threshold C_max_={self.C_max_:.6g} of this training set, where "
-                'the certificate ends; use C="auto" or a smaller C.'
-            )
+        if not (isinstance(self.C, str) and self.C == "auto"):
+            C = check_number(self.C, 'C, if not "auto",')
+            # Row sums are rounded; a C that is too large only by that much is at the threshold, not above it.
+            rounding = X.shape[0] * float(np.finfo(np.float64).eps)
+            if C * self._largest_row_sum > 1 + rounding:
+                raise ValueError(
+                    f"C={self.C:g} is above the small-C threshold C_max_={self._threshold:.6g} of this training set, "
+                    'where the certificate ends; use C="auto" or a smaller C.'
+                )
+        return svm_weights(self._kernel, X)
 
     @property
     def C_max_(self) -> float:
         """The largest C for which the labels cannot change the dual variables."""
         check_is_fitted(self)
+        return self._threshold
+
+    @property
+    def _threshold(self) -> float:
         return 1.0 / self._largest_row_sum if self._largest_row_sum > 0 else np.inf
 
     @cached_property
     def _largest_row_sum(self) -> float:
-        """Largest sum of magnitudes in a row of the training kernel, without ever holding the matrix."""
-        with told_with(lambda small: KernelClassifier._why(self, self.X_fit_, small)):
-            return finite_sum(self._add_up_rows(self.X_fit_))
-
-    def _add_up_rows(self, X: NDArray[Any]) -> float:
-        if (
-            self._kernel is not None
-            and self._kernel.n_features(X.shape[1]) is not None
-            and all(np.all(rows >= 0) for _, rows in row_pieces(X))
-        ):
-            # Kernels of inputs that are not negative are not negative either: a row sum is one product.
-            parts = [self._kernel.features(rows).sum(axis=0, dtype=np.float64) for _, rows in row_pieces(X)]
-            with np.errstate(over="ignore", invalid="ignore"):
-                total = np.sum(parts, axis=0)
-                return max(float((self._kernel.features(rows) @ total).max()) for _, rows in row_pieces(X))
-        grid = tiles(X.shape[0])
-        buffers = Buffers()
-
-        def largest(block: NDArray[Any], n_rows: int) -> float:
-            sums = np.zeros(block.shape[0])
-            # Of single precision, small scales would leave nothing.
-            write = self._kernel_writer(block) if self._scale is None else self._tile_writer(block)
-            for samples in grid:
-                with buffers.borrow((block.shape[0], samples.stop - samples.start), X.dtype) as rows:
-                    write(samples, rows)
-                    with np.errstate(over="ignore", invalid="ignore"):
-                        sums += np.abs(rows, out=rows).sum(axis=1, dtype=np.float64)
-            return float(sums[:n_rows].max())
-
-        row_sum = max(map_blocks(largest, X, grid[0].stop * X.dtype.itemsize, self.n_jobs))
-        buffers.close()
-        return row_sum if self._scale is None else row_sum * self._scale
-
-    @property
-    def _product(self) -> Product | None:
-        return self._inner_product
-
-    def _weights(self, X: NDArray[Any], out: NDArray[Any]) -> None:
-        write_tiles(self._tile_writer(X), out)
-
-    @property
-    def _comes_in_tiles(self) -> bool:
-        return True
-
-    def _tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
-        return self._kernel_writer(X) if self._inner_product is None else self._inner_product.tile_writer(X)
-
-    def _rounding(self, X: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
-        return self._kernel_rounding(X) if self._inner_product is None else self._inner_product.rounding(X)[:, 0]
-
-    def _why(self, X: NDArray[Any], small: bool) -> str:
-        return BY_FEATURES if self._scale is not None else super()._why(X, small)
-
-    def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any] | None) -> NDArray[np.float64]:
-        return scores if self._scale is None else scores * self._scale
+        return largest_row_sum(self._kernel, self.X_fit_, self.n_jobs)

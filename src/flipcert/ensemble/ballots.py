@@ -12,9 +12,9 @@ from flipcert.ensemble._jit.winning import reach_lower, reach_upper
 from flipcert.ensemble.program import exact_reach
 from flipcert.ensemble.votes import change_costs
 from flipcert.exceptions import UnsolvedError
-from flipcert.flips.costs import require_closed
 from flipcert.flips.label_space import NAME_THE_SPACE
 from flipcert.labels.labels import Labels
+from flipcert.results.flip_costs import require_closed
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.appraisal import Appraisal, appraise
+from flipcert.classifiers.certified_by_costs import costs_of
 from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.cluster.engines import current_engine
 from flipcert.ensemble._jit.knapsack import plan_rows
@@ -21,6 +21,7 @@ from flipcert.ensemble.votes import change_costs
 from flipcert.labels.labels import Labels
 from flipcert.labels.steps import inputs_of_final_step
 from flipcert.results.certificates import Certificates
+from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness
 
 
@@ -34,7 +35,7 @@ class GreyBox(Electorate):
         self._n_jobs = n_jobs
 
     def spreads_voters(self, question: str) -> bool:
-        """A vote may take seconds to appraise, and test points may be few; but attacks stay where they were found."""
+        """What a vote costs may take seconds to find out, and points may be few; attacks stay where they were found."""
         return question != "attacks" or current_engine() is None
 
     @property
@@ -48,7 +49,7 @@ class GreyBox(Electorate):
 
     def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
         """Winner and radii of each row."""
-        ballots, appraisals = self._collect(X[:n_rows], exact)
+        ballots, known = self._collect(X[:n_rows], exact)
         limit = self.n_labels + 1
         table = np.zeros((n_rows, N_COLUMNS), np.int64)
         blackbox_rows(ballots.votes, self.can_turn, self.n_classes, limit, table)
@@ -61,7 +62,7 @@ class GreyBox(Electorate):
         # Voters were told of the label space: with a class of it removed, anything could be.
         smallest = int(self.labels.flips_to_remove.min())
         table[:, LOWER], table[:, BLACKBOX] = (np.minimum(table[:, own], smallest) for own in (LOWER, BLACKBOX))
-        table[:, SENSITIVE] = np.any([appraisal.sensitive for appraisal in appraisals], axis=0)
+        table[:, SENSITIVE] = np.any([own.sensitive for own in known], axis=0)
         return certificates_of_table(table, self.labels)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
@@ -70,13 +71,13 @@ class GreyBox(Electorate):
 
     def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
         """The flips behind the upper radius of each row."""
-        ballots, appraisals = self._collect(X[:n_rows], exact, map_threads)
+        ballots, known = self._collect(X[:n_rows], exact, map_threads)
         witnesses: list[Witness | None] = [None] * n_rows
         rows, _, plans, _ = self._plans(ballots)
         for t, plan in zip(rows.tolist(), plans, strict=True):
             flips = []
             for i in np.flatnonzero(plan != ballots.votes[t]).tolist():
-                own = appraisals[i].attack(t, int(plan[i]))
+                own = known[i].attack(t, int(plan[i]))
                 flips.append(Witness(self.voters[i].members[own.indices], own.labels))
             witnesses[t] = Witness.union(flips)
         return witnesses
@@ -94,19 +95,19 @@ class GreyBox(Electorate):
 
     def _collect(
         self, rows: NDArray[Any], exact: bool, spread: Callable[..., list[Any]] = map_tasks
-    ) -> tuple[Ballots, list[Appraisal]]:
+    ) -> tuple[Ballots, list[FlipCosts]]:
         """Votes and costs of all voters."""
-        appraisals = self._ask(partial(self._appraisal_of, exact), rows, spread)
-        votes = np.stack([appraisal.prediction for appraisal in appraisals], axis=1)
+        known = self._ask(partial(self._costs_of, exact), rows, spread)
+        votes = np.stack([own.prediction for own in known], axis=1)
         lower, upper = (
-            np.stack([self._lifted(getattr(own, side), i) for i, own in enumerate(appraisals)], axis=1)
+            np.stack([self._lifted(getattr(own, side), i) for i, own in enumerate(known)], axis=1)
             for side in ("lower", "upper")
         )
         # No vote changes without a flip, whatever a base classifier says.
         np.maximum(lower, 1, out=lower)
         for costs in (lower, upper):
             np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
-        return Ballots(votes, lower, upper, self.labels, steady=np.zeros(rows.shape[0], np.bool_)), appraisals
+        return Ballots(votes, lower, upper, self.labels, steady=np.zeros(rows.shape[0], np.bool_)), known
 
     def _lifted(self, costs: NDArray[np.int64], i: int) -> NDArray[np.int64]:
         """Unreachable is counted in labels of the whole training set; a voter without flippable labels stays."""
@@ -126,9 +127,9 @@ class GreyBox(Electorate):
         voter, rows = self.voters[asked[0]], asked[1]
         return vote(voter.model, self._seen_by(voter, rows), self._classes)
 
-    def _appraisal_of(self, exact: bool, asked: tuple[int, NDArray[Any]]) -> Appraisal:
+    def _costs_of(self, exact: bool, asked: tuple[int, NDArray[Any]]) -> FlipCosts:
         voter, rows = self.voters[asked[0]], asked[1]
-        return appraise(voter.model, self._seen_by(voter, rows), exact)
+        return costs_of(voter.model, self._seen_by(voter, rows), exact)
 
     def _seen_by(self, voter: Voter, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows as the voter's classifier takes them."""

@@ -136,7 +136,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')
         self.partition_ = assign_partitions(inputs, self.n_partitions, self.partition, self.random_state)
-        self._dtype = inputs.dtype
+        self.dtype_ = inputs.dtype
         self._pairwise = pairwise
 
         # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
@@ -154,13 +154,13 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = counted(self.n_partitions, "partitions")
         fit_one = partial(_fit_part, self.estimator, self.classes_)
         voters = map_tasks(fit_one, map(part, range(self.n_partitions)), self.n_jobs, done=fitted)
-        self._electorate: Electorate
+        self.electorate_: Electorate
         if not is_white_box(self.estimator):
-            self._electorate = BlackBox(voters, self.classes_, self._labels)
+            self.electorate_ = BlackBox(voters, self.classes_, self._labels)
         elif is_label_linear(self.estimator):
-            self._electorate = WhiteBox(voters, self._labels, pairwise)
+            self.electorate_ = WhiteBox(voters, self._labels, pairwise)
         else:
-            self._electorate = GreyBox(voters, self.classes_, self._labels, pairwise, self.n_jobs)
+            self.electorate_ = GreyBox(voters, self.classes_, self._labels, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
         self._description = describe(self)
         return self
@@ -288,8 +288,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         (votes,) = np.concatenate(self._map("votes", X))
         path = np.repeat(votes[None], len(witness) + 1, axis=0)
-        rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
-        for i, voter in enumerate(self._electorate.voters):
+        rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
+        for i, voter in enumerate(self.electorate_.voters):
             mine = np.flatnonzero(np.isin(witness.indices, voter.members))
             if mine.size:
                 own = Witness(np.searchsorted(voter.members, witness.indices[mine]), witness.labels[mine])
@@ -306,8 +306,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _map(self, question: str, X: ArrayLike, *arguments: Any, watcher: Watcher | None = None) -> list[Any]:
         """Put a question to the electorate about every block of rows."""
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=[self._dtype], order="C")
-        electorate = self._electorate.without_ballast()
+        rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
+        electorate = self.electorate_.without_ballast()
         by_voter = electorate.spreads_voters(question)
         try:
             # Voters are asked about one block after the other.
@@ -315,7 +315,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ask = partial(_ask, electorate, question, arguments)
                 return map_blocks(ask, rows, electorate.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
         finally:
-            self._electorate.release()
+            self.electorate_.release()
 
     def _why(self, rows: NDArray[Any], small: bool) -> str:
         """Say what makes weights of some voter so small, or so large, that they are out of range."""

@@ -69,7 +69,7 @@ def published_radii(model: PartitionEnsemble, X: ArrayLike) -> PublishedRadii:
     (array([10,  7,  0,  5,  3,  3]), array([10,  7,  0,  5,  3,  3]))
     """
     check_is_fitted(model)
-    if not hasattr(model._electorate, "published"):
+    if not hasattr(model.electorate_, "published"):
         raise ValueError(
             f"the published bounds need a label-linear base classifier, such as KernelRidge; got {model.estimator!r}."
         )

@@ -16,6 +16,7 @@ from flipcert.labels.encoding import predicted_indices, refuse_other_classes
 from flipcert.labels.known_transformers import is_label_free
 from flipcert.labels.randomness import chances
 from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of, prefix_of_final_step, transforms
+from flipcert.linear.model import LabelLinearModel
 
 
 @dataclass
@@ -40,9 +41,15 @@ class Voter:
         """The classifier that the estimator is, or ends in."""
         return final_step(self.estimator)
 
+    @property
+    def label_linear(self) -> LabelLinearModel:
+        """The weights and labels that a label-linear classifier is."""
+        model: LabelLinearModel = self.model.label_linear_
+        return model
+
     def model_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Rows as that classifier sees them, in its own precision."""
-        return np.ascontiguousarray(inputs_of_final_step(self.estimator, X), self.model._dtype)
+        """Rows as a label-linear classifier sees them, in its own precision."""
+        return np.ascontiguousarray(inputs_of_final_step(self.estimator, X), self.label_linear.weights.dtype)
 
     @property
     def transforms(self) -> bool:
@@ -73,10 +80,7 @@ def is_white_box(estimator: Any) -> bool:
 def is_label_linear(estimator: Any) -> bool:
     """Whether flip costs follow from the weights alone; a classifier with costs of its own is asked for them."""
     model = final_step(estimator)
-    own_costs = not isinstance(model, LabelLinearClassifier) or (
-        type(model).flip_costs is not LabelLinearClassifier.flip_costs
-    )
-    return is_white_box(estimator) and not own_costs
+    return is_white_box(estimator) and isinstance(model, LabelLinearClassifier) and not model.has_costs_of_its_own
 
 
 def vote(estimator: Any, X: NDArray[Any], classes: NDArray[Any], n_rows: int | None = None) -> NDArray[np.int64]:

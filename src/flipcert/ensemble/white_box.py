@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.blocks import block_rows, filled, one_blas_thread
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.magnitude import refuse_underflow
 from flipcert.engine.rounding import SAFETY
@@ -53,8 +54,8 @@ class WhiteBox(Electorate):
     def __init__(self, voters: list[Voter], labels: Labels, pairwise: bool) -> None:
         super().__init__(voters, labels)
         self._pairwise = pairwise
-        self._labels = [voter.model._labels for voter in voters]
-        self._dtype = np.result_type(*(voter.model._dtype for voter in voters))
+        self._labels = [voter.label_linear.labels for voter in voters]
+        self._dtype = np.result_type(*(voter.label_linear.weights.dtype for voter in voters))
         self._bounds = np.cumsum([0] + [labels.n_labels for labels in self._labels])
         self._roll = Roll(
             codes=np.concatenate([labels.coded.codes for labels in self._labels]),
@@ -72,7 +73,7 @@ class WhiteBox(Electorate):
 
     def _join_products(self) -> Product | None:
         """One product for all voters, if each is one of the same inputs."""
-        products = [None if voter.transforms else voter.model._product for voter in self.voters]
+        products = [None if voter.transforms else voter.label_linear.weights.product for voter in self.voters]
         return None if None in products else Product.join([product for product in products if product is not None])
 
     def without_ballast(self) -> WhiteBox:
@@ -147,6 +148,21 @@ class WhiteBox(Electorate):
             steady = np.array([self._open.is_steady(row) for row in weights])
         return Ballots(votes, lower, upper, self.labels, steady)
 
+    def formed(self, X: NDArray[Any], rows: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """The very weights that a job on all of X uses for some of its rows: those of each voter.
+
+        A product may round differently in another block, so whole blocks of the job are formed.
+        """
+        height = block_rows(X.shape[0], self.bytes_per_row)
+        weights = np.empty((rows.size, int(self._bounds[-1])), self._dtype)
+        for start in np.unique(rows // height * height).tolist():
+            asked = np.flatnonzero((rows >= start) & (rows < start + height))
+            block = filled(np.ascontiguousarray(X[start : start + height]), height)
+            with one_blas_thread:
+                formed, _ = self._weigh(block, height, np.empty((height, weights.shape[1]), self._dtype))
+            weights[asked] = formed[rows[asked] - start]
+        return [weights[:, self._columns(i)] for i in range(len(self.voters))]
+
     def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
         """The flips behind the upper radius of each row."""
         witnesses: list[Witness | None] = []
@@ -174,11 +190,12 @@ class WhiteBox(Electorate):
         tolerance = np.empty((n_rows, len(self.voters)))
         for i, voter in enumerate(self.voters):
             inputs = voter.model_inputs(X[:, voter.members] if self._pairwise else X)
-            own = np.empty((X.shape[0], voter.members.size), voter.model._dtype)
-            voter.model._weights(inputs, own)
-            refuse_underflow(voter.model._lost(inputs[:n_rows], lambda own=own: np.abs(own[:n_rows]).max(axis=1)))
+            formed = voter.label_linear.weights
+            own = np.empty((X.shape[0], voter.members.size), formed.dtype)
+            formed.form(inputs, own)
+            refuse_underflow(formed.lost(inputs[:n_rows], partial(_largest_of_rows, own[:n_rows])))
             weights[:, self._columns(i)] = own
-            tolerance[:, i] = SAFETY * voter.model._rounding(inputs[:n_rows], own[:n_rows])
+            tolerance[:, i] = SAFETY * formed.rounding(inputs[:n_rows], own[:n_rows])
         return weights[:n_rows], tolerance
 
     def _settle_slowly(
@@ -268,3 +285,7 @@ class WhiteBox(Electorate):
 
     def _new_ladder(self) -> Ladder:
         return new_ladder(int(np.diff(self._bounds).max()), self.n_classes)
+
+
+def _largest_of_rows(weights: NDArray[Any]) -> NDArray[Any]:
+    return np.abs(weights).max(axis=1)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.exceptions import UnsolvedError
 from flipcert.flips._jit import blocks, reach
 from flipcert.flips._jit.ladder import new_ladder
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
 from flipcert.labels.labels import Labels, check_labels
 from flipcert.labels.validation import check_choice, check_number, check_offset, check_weights
+from flipcert.results.flip_costs import FlipCosts
 
 _KINDS = {
     ("lower", "best"): reach.LOWER,
@@ -85,17 +85,6 @@ def flip_costs(
 
 
 @dataclass
-class Costs:
-    """Flip costs of a block of rows, with what is needed to judge how firmly rounding decides them."""
-
-    prediction: NDArray[np.int64]
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    lead: NDArray[np.float64]
-    margin: NDArray[np.float64]
-
-
-@dataclass
 class Radii:
     """Cheapest change of prediction of a block of rows; ``target`` is -1 where nothing changes it."""
 
@@ -106,32 +95,39 @@ class Radii:
     margin: NDArray[np.float64]
 
 
-def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], kind: int = reach.BEST) -> Costs:
-    """Flip costs of one block of rows (inputs already checked)."""
-    shape = (weights.shape[0], labels.n_classes)
-    costs = Costs(
-        prediction=np.zeros(shape[0], np.int64),
-        lower=np.zeros(shape, np.int64),
-        upper=np.zeros(shape, np.int64),
-        lead=np.zeros(shape[0]),
-        margin=np.zeros(shape),
-    )
-    decided = np.zeros(shape[0], np.bool_)
+def cost_block(
+    weights: NDArray[Any],
+    labels: Labels,
+    offset: NDArray[np.float64],
+    kind: int = reach.BEST,
+    tolerance: NDArray[np.float64] | None = None,
+) -> FlipCosts:
+    """Flip costs of one block of rows (inputs already checked).
+
+    ``tolerance`` is by how much rounding could have moved the sums of each row; costs that it could change are marked.
+    """
+    n_rows, shape = weights.shape[0], (weights.shape[0], labels.n_classes)
+    prediction, lower, upper = (np.zeros(size, np.int64) for size in (n_rows, shape, shape))
+    lead, margin = np.zeros(n_rows), np.zeros(shape)
+    decided = np.zeros(n_rows, np.bool_)
     blocks.cost_rows(
         weights, labels.coded, offset, labels.unreachable, kind, new_ladder(labels.n_labels, labels.n_classes),
-        costs.prediction, costs.lower, costs.upper, costs.lead, costs.margin, decided,
+        prediction, lower, upper, lead, margin, decided,
     )  # fmt: skip
     for t in np.flatnonzero(~decided):
         row = IntegerRow(weights[t], labels, offset[t])
-        costs.prediction[t], costs.lead[t] = row.prediction, row.lead
+        prediction[t], lead[t] = row.prediction, row.lead
         exact = row.costs(kind)
         assert exact is not None, "integers decide everything"
-        costs.lower[t], costs.upper[t], costs.margin[t] = exact
-    return costs
+        lower[t], upper[t], margin[t] = exact
+    sensitive = np.zeros(n_rows, np.bool_)
+    if tolerance is not None:
+        sensitive = (tolerance > 0) & (np.minimum(lead, margin.min(axis=1)) <= tolerance)
+    return FlipCosts(prediction, lower, upper, sensitive)
 
 
 def close_gaps(
-    costs: Costs, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], time_limit: float
+    costs: FlipCosts, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], time_limit: float
 ) -> None:
     """Replace bounds that differ by the exact cost."""
     for t in np.flatnonzero((costs.lower < costs.upper).any(axis=1)):
@@ -139,19 +135,6 @@ def close_gaps(
         for c in np.flatnonzero(costs.lower[t] < costs.upper[t]):
             cost = exact_cost(row, int(c), int(costs.lower[t, c]), int(costs.upper[t, c]), time_limit)
             costs.lower[t, c] = costs.upper[t, c] = cost
-
-
-def require_closed(
-    lower: NDArray[np.int64], upper: NDArray[np.int64], classes: NDArray[Any], how_to_close: str
-) -> None:
-    """Raise unless the bounds on all costs meet; ``how_to_close`` says what else there is to do about it."""
-    still_open = np.argwhere(lower < upper)
-    if still_open.size:
-        t, c = still_open[0]
-        raise UnsolvedError(
-            f"the exact cost of class {classes.tolist()[c]!r} for row {t} is not known (it is between "
-            f"{lower[t, c]} and {upper[t, c]}); take the two bounds{how_to_close}."
-        )
 
 
 def radius_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> Radii:

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from flipcert.flips._jit.ladder import UNDECIDED
 from flipcert.flips._jit.reach import cheapest_change
-from flipcert.flips.costs import Costs, Radii
+from flipcert.flips.costs import Radii
 from flipcert.flips.rows import DoubleRow, IntegerRow
 from flipcert.flips.whole_rows import Rows
 from flipcert.labels.labels import Labels
+from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness, classes_after
 
 NAME_THE_SPACE = ", or name the label space with classes=[...], so that no class of it can be flipped away"
@@ -123,7 +124,7 @@ def in_label_space(rows: Rows, labels: Labels, offset: NDArray[np.float64]) -> R
     return rows if labels.space_is_fixed else RowsOfOpenSpace(rows, labels, offset)
 
 
-def open_costs(costs: Costs, rows: Rows, labels: Labels) -> Costs:
+def open_costs(costs: FlipCosts, rows: Rows, labels: Labels) -> FlipCosts:
     """Bounds on flip costs as they are if the label space is read from the labels.
 
     A rival that is removed need not be beaten, so no cost is proven beyond that of removing another class; an attack

@@ -13,6 +13,7 @@ from flipcert.engine.mapped import give_back, joined
 from flipcert.engine.rounding import Factor, product_errors, products_vanish, row_norms
 from flipcert.engine.tiles import write_tiles
 from flipcert.kernels.base import Kernel
+from flipcert.linear.weights import Weights
 
 
 @dataclass
@@ -95,3 +96,62 @@ class Product:
 
     def _left(self, X: NDArray[Any]) -> NDArray[Any]:
         return X if self.kernel is None else self.kernel.features(X)
+
+
+class ProductWeights(Weights):
+    """Weights of one model that are one product.
+
+    Parameters
+    ----------
+    product : Product
+        Of one model.
+    dtype : dtype
+        Type of the inputs, which the weights have too.
+    X : ndarray or None
+        Training inputs, where the product is one with features of a kernel.
+    unit : float or None
+        What users see scores multiplied by, if it is left out of the product.
+    comes_in_tiles : bool
+        Whether parts of a row may be formed; some uses need all of it.
+    """
+
+    product: Product
+
+    def __init__(
+        self,
+        product: Product,
+        dtype: np.dtype[Any],
+        X: NDArray[Any] | None = None,
+        unit: float | None = None,
+        comes_in_tiles: bool = True,
+    ) -> None:
+        self.product = product
+        self.X = X
+        self.unit = unit
+        self.comes_in_tiles = comes_in_tiles
+        self.n_samples, self.dtype = product.right.shape[0], dtype
+
+    def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the weights of all training samples for each row of X to ``out``."""
+        self.product.weights(X, out)
+
+    def tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
+        """What writes the weights of a range of samples for each row of X to an array."""
+        return self.product.tile_writer(X)
+
+    def rounding(self, X: NDArray[Any], formed: NDArray[Any] | None) -> NDArray[np.float64]:
+        """By how much rounding could move each row of weights."""
+        return self.product.rounding(X)[:, 0]
+
+    def lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows whose weights underflow."""
+        return self.product.lost(X)
+
+    def why(self, X: NDArray[Any], small: bool) -> str:
+        """The kernel, if there is one, or else the features."""
+        kernel = self.product.kernel
+        return super().why(X, small) if kernel is None or self.X is None else kernel.why(X, self.X, small)
+
+    def in_unit_of_users(self, scores: NDArray[np.float64], formed: NDArray[Any] | None) -> NDArray[np.float64]:
+        """Scores times what was left out of the product."""
+        return scores if self.unit is None else scores * self.unit

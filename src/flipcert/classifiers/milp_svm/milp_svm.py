@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,32 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
+from flipcert.classifiers.certified_by_costs import CertifiedByCosts
 from flipcert.classifiers.description import describe
 from flipcert.classifiers.milp_svm.machine import Machine, rounding_of_sums
 from flipcert.classifiers.milp_svm.point import Point
-from flipcert.classifiers.svm import KernelSVM
-from flipcert.classifiers.weighed import appraise_weights
 from flipcert.engine.blocks import map_tasks, one_blas_thread
 from flipcert.engine.rounding import SAFETY
 from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
 from flipcert.labels.validation import check_mask, check_n_jobs, check_number
+from flipcert.linear.kernel_rows import is_precomputed, largest_row_sum, ready_kernel, svm_weights
+from flipcert.linear.model import Block, LabelLinearModel
+from flipcert.linear.product import ProductWeights
+from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness
 
 
-@dataclass(frozen=True)
-class _Judgement:
-    """What is known about one point: bounds on the costs of all classes, and the attacks behind the upper ones."""
-
-    prediction: int
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-    sensitive: bool
-    attacks: dict[int, Witness]
-
-
-class MilpSVM(AppraisedClassifier):
+class MilpSVM(CertifiedByCosts):
     r"""Soft-margin kernel SVM without bias, one class against the rest, with any C, on small training sets (LabelCert).
 
     Up to ``C_max_`` the dual variables do not depend on the labels, and this is :class:`flipcert.KernelSVM`: exact and
@@ -106,7 +96,7 @@ class MilpSVM(AppraisedClassifier):
     def __sklearn_tags__(self) -> Tags:
         """Tell cross-validation to slice both axes of a precomputed kernel."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> MilpSVM:
@@ -134,11 +124,13 @@ class MilpSVM(AppraisedClassifier):
         self._labels = Labels.of(
             codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
         )
-        # The same machine with C small enough: it knows the kernel and the threshold, and is the answer below it.
-        self._small = KernelSVM(self.kernel, classes=self.classes_, n_jobs=self.n_jobs)
-        self._small.fit(inputs, targets, trusted=trusted)
+        # The same machine with C small enough: the answer below the threshold, and what it knows of the kernel above.
+        self._kernel = ready_kernel(self.kernel, inputs)
+        fixed = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
+        self._small = LabelLinearModel(fixed, svm_weights(self._kernel, inputs), self.n_jobs)
+        self._largest_row_sum = largest_row_sum(self._kernel, inputs, self.n_jobs)
         rounding = targets.size * float(np.finfo(np.float64).eps)
-        self._is_small = C * self._small._largest_row_sum <= 1 + rounding
+        self._is_small = C * self._largest_row_sum <= 1 + rounding
         self._machines = {} if self._is_small else self._fit_machines(inputs, C)
         self._description = describe(self)
         return self
@@ -147,11 +139,11 @@ class MilpSVM(AppraisedClassifier):
     def C_max_(self) -> float:
         """The largest C for which the labels cannot change the dual variables."""
         check_is_fitted(self)
-        return self._small.C_max_
+        return 1.0 / self._largest_row_sum if self._largest_row_sum > 0 else np.inf
 
     def _fit_machines(self, X: NDArray[np.float64], C: float) -> dict[int, Machine]:
         """One machine for each class against the rest; of two classes the second is enough."""
-        kernel = X if self._small._kernel is None else self._small._kernel(X)
+        kernel = X if self._kernel is None else self._kernel(X)
         spread = float(np.abs(kernel).max())
         if not np.allclose(kernel, kernel.T, rtol=1e-5, atol=1e-8 * spread):
             raise ValueError("the kernel of the training set must be symmetric.")
@@ -159,7 +151,7 @@ class MilpSVM(AppraisedClassifier):
             kernel = (kernel + kernel.T) * (C / 2)
             if not np.isfinite(np.abs(kernel).sum()):
                 raise ValueError(
-                    f"C={C:g} times the kernel (row sums up to {self._small._largest_row_sum:.3g}) overflowed; take a "
+                    f"C={C:g} times the kernel (row sums up to {self._largest_row_sum:.3g}) overflowed; take a "
                     "smaller C or rescale the features."
                 )
         values, vectors = np.linalg.eigh(kernel)
@@ -200,7 +192,8 @@ class MilpSVM(AppraisedClassifier):
         """
         rows = self._check_test(X)
         if self._is_small:
-            return self._small.predict(rows)
+            _, winners = self._small.scores(rows)
+            return self.classes_[winners]
         return self.classes_[self._scores(rows).argmax(axis=1)]
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -218,45 +211,40 @@ class MilpSVM(AppraisedClassifier):
         scores = self._scores(self._check_test(X))
         return scores[:, 1] if self.classes_.size == 2 else scores
 
-    def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
-        return self._judge(self._check_test(X), exact, cheapest=False)
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+        """Flip costs in class indices, as far as they are found in time, and the attacks behind them."""
+        return self._costs(self._check_test(X), exact, cheapest=False)
 
-    def _appraise_cheapest(self, X: ArrayLike) -> Appraisal:
-        return self._judge(self._check_test(X), exact=False, cheapest=True)
+    def _cheapest_costs(self, X: ArrayLike) -> FlipCosts:
+        return self._costs(self._check_test(X), exact=False, cheapest=True)
 
     # A point may take as long as the time limit.
     _rows_together = 8
     _how_to_close = ", or raise time_limit"
 
-    def _judge(self, rows: NDArray[np.float64], exact: bool, cheapest: bool) -> Appraisal:
+    def _costs(self, rows: NDArray[np.float64], exact: bool, cheapest: bool) -> FlipCosts:
         if self._is_small:
-            return appraise_weights(self._small, rows, time_limit=self.time_limit if exact else None)
+            return self._small.costs(rows, time_limit=self.time_limit if exact else None)
         kernel = self._kernel_rows(rows)
         with one_blas_thread:
             sizes, doubts = self._project(kernel)
             # Another batch of rows may be rounded otherwise.
-            doubts += SAFETY * self._unit * self._small._rounding(rows, None)
+            doubts += SAFETY * self._unit * self._small.weights.rounding(rows, None)
 
         facts = list(zip(kernel, sizes.tolist(), doubts.tolist(), strict=True))
-        judgements: list[_Judgement] = map_tasks(partial(self._judge_point, exact, cheapest), facts, self.n_jobs)
+        found = map_tasks(partial(self._costs_of_point, exact, cheapest), facts, self.n_jobs)
+        attacks: list[dict[int, Witness]] = [own for _, own in found]
+        return FlipCosts.joined([costs for costs, _ in found], lambda row, target: attacks[row][target])
 
-        def attack(row: int, target: int) -> Witness:
-            return judgements[row].attacks[target]
-
-        return Appraisal(
-            prediction=np.array([judgement.prediction for judgement in judgements]),
-            lower=np.array([judgement.lower for judgement in judgements]),
-            upper=np.array([judgement.upper for judgement in judgements]),
-            sensitive=np.array([judgement.sensitive for judgement in judgements]),
-            attack=attack,
-        )
-
-    def _judge_point(self, exact: bool, cheapest: bool, facts: tuple[NDArray[np.float64], float, float]) -> _Judgement:
+    def _costs_of_point(
+        self, exact: bool, cheapest: bool, facts: tuple[NDArray[np.float64], float, float]
+    ) -> tuple[FlipCosts, dict[int, Witness]]:
         """What is found out about one point, given its row of the kernel, its size and what that leaves unexplained."""
         point = Point(self._machines, self._labels, *facts)
         lower = self._lower_costs(point, exact, cheapest)
         attacks = {target: point.witness(target) for target in point.attacks}
-        return _Judgement(point.prediction, lower, point.upper, point.sensitive, attacks)
+        prediction, sensitive = np.array([point.prediction]), np.array([point.sensitive])
+        return FlipCosts(prediction, lower[None], point.upper[None], sensitive), attacks
 
     def _lower_costs(self, point: Point, exact: bool, cheapest: bool) -> NDArray[np.int64]:
         """Lower bounds on the costs of all classes; attacks are noted in the point.
@@ -301,11 +289,11 @@ class MilpSVM(AppraisedClassifier):
     def _kernel_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """C times the kernel of each row with all training points."""
 
-        def times_C(_: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        def times_C(block: Block) -> NDArray[np.float64]:
             with np.errstate(over="ignore", invalid="ignore"):
-                return weights * self._unit
+                return block.weights * self._unit
 
-        kernel = np.concatenate(self._small._map_weights(rows, times_C))
+        kernel = np.concatenate(self._small.map_weights(rows, times_C))
         if not np.isfinite(kernel).all():
             raise ValueError(
                 f"C={self.C:g} times the kernel of the test points overflowed; take a smaller C or rescale the "
@@ -316,7 +304,9 @@ class MilpSVM(AppraisedClassifier):
     @property
     def _unit(self) -> float:
         """What weights of the small machine are multiplied by: C, and the scale of the kernel if it is left out."""
-        return self.C * (1.0 if self._small._scale is None else self._small._scale)
+        weights = self._small.weights
+        left_out = weights.unit if isinstance(weights, ProductWeights) else None
+        return self.C * (1.0 if left_out is None else left_out)
 
     def _project(self, kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Squared length of each test point in the span of the training points, and what it leaves unexplained.

@@ -9,22 +9,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
+from flipcert.classifiers.certified_by_costs import CertifiedByCosts
 from flipcert.classifiers.description import describe
 from flipcert.classifiers.network import function_space
 from flipcert.classifiers.network.boxes import Boxes
 from flipcert.classifiers.network.function_space import FunctionSpace
 from flipcert.classifiers.network.plan import Plan, load_torch, one_torch_thread, schedule
-from flipcert.classifiers.network.squared import LabelLinearRun
+from flipcert.classifiers.network.squared import TrainedWeights
 from flipcert.classifiers.network.stability import ConvexRun, Stability
 from flipcert.classifiers.network.training import Samples, forward, train
 from flipcert.engine.blocks import map_blocks
 from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
 from flipcert.labels.validation import check_choice, check_integers, check_mask, check_n_jobs, check_number
+from flipcert.linear.model import LabelLinearModel
+from flipcert.results.flip_costs import FlipCosts
+
+# Seconds for one integer program that closes the bounds on a cost.
+_TIME_LIMIT = 60.0
 
 
-class BoundedNetwork(AppraisedClassifier):
+class BoundedNetwork(CertifiedByCosts):
     r"""Fully connected ReLU network, or linear model, trained by gradient descent with a label-independent schedule.
 
     What flipped labels can do to the parameters is bounded step by step, in double precision with all rounding
@@ -201,11 +206,11 @@ class BoundedNetwork(AppraisedClassifier):
 
     def _choose_bounds(self, plan: Plan, samples: Samples, labels: Labels) -> None:
         """All bounds that apply, the cheapest first: what one has proven saves trials of the next."""
-        self._exact: LabelLinearRun | None = None
+        self._exact: LabelLinearModel | None = None
         self._bounds: list[Any] = []
         if self.method == "auto" and plan.linear and plan.clip is None:
             if plan.loss == "squared":
-                self._exact = LabelLinearRun(plan, samples.inputs.numpy(), labels, self.n_jobs)
+                self._exact = LabelLinearModel(labels, TrainedWeights(plan, samples.inputs.numpy()), self.n_jobs)
                 return
             run = ConvexRun(plan, samples)
             self._bounds.append(Stability(run, self.n_jobs))
@@ -260,13 +265,14 @@ class BoundedNetwork(AppraisedClassifier):
         scores = np.concatenate(map_blocks(partial(_forward, self._layers), rows, 32 * widest, self.n_jobs))
         return scores, scores.argmax(axis=1)
 
-    def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+        """Flip costs in class indices, and attacks where the labels enter linearly."""
         rows = self._check_test(X)
         if self._exact is not None:
-            appraisal = self._exact.appraise(rows, exact)
+            costs = self._exact.costs(rows, time_limit=_TIME_LIMIT if exact else None)
             if self._limit < self._labels.n_movable and not exact:
-                np.minimum(appraisal.lower, self._limit + 1, out=appraisal.lower)
-            return appraisal
+                np.minimum(costs.lower, self._limit + 1, out=costs.lower)
+            return costs
 
         with one_torch_thread:
             scores, prediction = self._scores_of(rows)
@@ -283,9 +289,9 @@ class BoundedNetwork(AppraisedClassifier):
         unreachable = (floor >= n_movable) | (n_movable == 0)
         lower = np.where(unreachable, self._labels.unreachable, np.maximum(floor, 0) + 1)
         np.put_along_axis(lower, own, 0, axis=1)
-        appraisal = Appraisal.of_costs(prediction, lower, self._labels.n_labels)
-        appraisal.sensitive = sensitive
-        return appraisal
+        costs = FlipCosts.proven(prediction, lower, self._labels.n_labels)
+        costs.sensitive = sensitive
+        return costs
 
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
         scores, _ = self._scores(X)

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.classifiers.appraisal import Appraisal
 from flipcert.classifiers.ridge import KernelRidge
 from flipcert.classifiers.smoothing.label_noise import LabelNoise
-from flipcert.classifiers.weighed import appraise_weights
+from flipcert.engine.watch import current_watcher
 from flipcert.flips._jit.reach import LOWER
-from flipcert.flips.costs import Costs, cost_block
-from flipcert.flips.whole_rows import Rows
+from flipcert.flips.costs import cost_block
 from flipcert.labels.labels import Labels
 from flipcert.labels.validation import check_choice, check_number
+from flipcert.linear.model import Block
+from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
+from flipcert.results.columns import certificates_of_blocks
+from flipcert.results.flip_costs import FlipCosts
 
 _METHODS = ("white-box", "neyman-pearson", "kl", "published")
 _LEAST_NOISE = 1e-100
@@ -104,25 +106,29 @@ class SmoothedLinear(KernelRidge):
         self.classes = classes
         self.n_jobs = n_jobs
 
-    def _fit_inputs(self, X: NDArray[Any]) -> None:
+    def _check_label_space(self, n_classes: int, is_fixed: bool) -> None:
         check_choice(self.method, "method", _METHODS)
         q = check_number(self.flip_probability, "flip_probability")
         if q < _LEAST_NOISE:
             raise ValueError(
                 f"flip_probability must be at least {_LEAST_NOISE:g}, or products of it underflow; got {q:g}."
             )
-        n_classes = self._labels.n_classes
         # Flips may leave two classes of a label space that was not given, and that must not be refused.
-        fewest = n_classes if self._labels.space_is_fixed else 2
+        fewest = n_classes if is_fixed else 2
         limit = 0.5 if self.method == "published" else (fewest - 1) / fewest
         if q >= limit:
-            space = f"{n_classes} classes" if self._labels.space_is_fixed else "a label space that is read from y"
+            space = f"{n_classes} classes" if is_fixed else "a label space that is read from y"
             raise ValueError(
                 f'flip_probability must be below {limit:.6g} for {space} and method="{self.method}", or '
                 f"the noise would leave no trace of the labels; got {q:g}."
             )
-        super()._fit_inputs(X)
-        self._noise = LabelNoise(q, n_classes)
+
+    def _make_weights(self, X: NDArray[Any]) -> Weights:
+        weights = super()._make_weights(X)
+        # What noise does to a score takes all weights at once.
+        weights.comes_in_tiles = False
+        self._noise = LabelNoise(self.flip_probability, self.classes_.size)
+        return weights
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class is predicted.
@@ -144,12 +150,8 @@ class SmoothedLinear(KernelRidge):
         if bound != "lower":
             return super().flip_costs(X, bound, time_limit)
         self._warn_if_published()
-
-        def costs_of(_: Any, weights: NDArray[Any]) -> NDArray[np.int64]:
-            ridge = cost_block(weights, self._labels, self._no_offset(weights), LOWER)
-            return self._smoothed_costs(weights, ridge)
-
-        return np.concatenate(self._map_weights(X, costs_of))
+        model, rows = self._asked(X)
+        return model.costs(rows, LOWER, refine=self._smoothed).lower
 
     def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
@@ -166,39 +168,37 @@ class SmoothedLinear(KernelRidge):
         Certificates
         """
         self._warn_if_published()
-        return super().certify(X)
+        model, rows = self._asked(X)
+        blocks = model.map_weights(rows, self._certify_block, current_watcher())
+        return certificates_of_blocks(blocks, self.classes_, self._description)
 
-    @property
-    def _comes_in_tiles(self) -> bool:
-        # What noise does to a score takes all weights at once.
-        return False
-
-    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Certificates:
+    def _certify_block(self, block: Block) -> Certificates:
         """What smoothing proves about one block of rows; attacks are those on the ridge regression."""
-        assert rows.weights is not None
-        ridge = cost_block(rows.weights, self._labels, self._no_offset(X), LOWER)
-        costs = self._smoothed_costs(rows.weights, ridge)
-        np.put_along_axis(costs, ridge.prediction[:, None], self._labels.unreachable, axis=1)
-        return replace(super()._certify_block(X, rows), radius=costs.min(axis=1) - 1)
+        model = self.label_linear_
+        ridge = cost_block(block.weights, model.labels, block.offset, LOWER)
+        costs = self._smoothed(block, ridge).lower
+        np.put_along_axis(costs, ridge.prediction[:, None], model.labels.unreachable, axis=1)
+        return replace(model.radii_of(block.inputs, model.held_rows(block)), radius=costs.min(axis=1) - 1)
 
-    def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
         """Costs of smoothing from below, those of the ridge regression and its attacks from above."""
         self._warn_if_published()
-        return appraise_weights(self, X, self._smoothed_costs)
+        model, rows = self._asked(X)
+        return model.costs(rows, refine=self._smoothed)
 
-    def _smoothed_costs(self, weights: NDArray[Any], ridge: Costs) -> NDArray[np.int64]:
+    def _smoothed(self, block: Block, ridge: FlipCosts) -> FlipCosts:
         """What smoothing proves against each class, and no more than holds for the deployed prediction."""
-        labels = self._labels
+        labels = self.label_linear_.labels
         if self.method == "white-box":
-            costs = self._noise.white_box_costs(weights, labels, ridge.prediction)
+            costs = self._noise.white_box_costs(block.weights, labels, ridge.prediction)
         else:
-            costs = self._black_box_costs(weights, labels, ridge.prediction)
+            costs = self._black_box_costs(block.weights, labels, ridge.prediction)
         if labels.n_movable == 0:
             costs[:] = labels.unreachable
         # Noise draws from the whole label space: with any class removed, all is open.
         np.minimum(costs, labels.flips_to_remove_another, out=costs)
         np.put_along_axis(costs, ridge.prediction[:, None], 0, axis=1)
-        return costs if self.method == "published" else np.minimum(costs, ridge.lower)
+        return replace(ridge, lower=costs if self.method == "published" else np.minimum(costs, ridge.lower))
 
     def _black_box_costs(
         self, weights: NDArray[Any], labels: Labels, prediction: NDArray[np.int64]

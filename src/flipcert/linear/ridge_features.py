@@ -11,6 +11,9 @@ from scipy.linalg import cho_factor, cho_solve
 from flipcert.engine.blocks import map_threads
 from flipcert.engine.magnitude import finite_sum
 from flipcert.engine.mapped import empty_like, give_back, row_pieces
+from flipcert.engine.rounding import Factor, products_vanish, row_norms
+from flipcert.kernels.base import Kernel
+from flipcert.linear.product import Product, ProductWeights
 
 # Rows and columns that are widened to double precision at a time.
 _ROWS, _COLUMNS = 4096, 128
@@ -83,3 +86,44 @@ def vanished_columns(features: NDArray[Any], right: NDArray[Any]) -> NDArray[np.
     for _, rows in row_pieces(features) if gone.any() else ():
         held |= rows.any(axis=0)
     return gone & held
+
+
+class RidgeWeights(ProductWeights):
+    """Weights of a ridge regression on finite features: one product with the features of a test point.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Whose features they are.
+    X : ndarray of shape (n_samples, n_features)
+        Training inputs.
+    reg : float
+        Regularisation.
+    n_jobs : int or None
+        Threads of the solution.
+    """
+
+    def __init__(self, kernel: Kernel, X: NDArray[Any], reg: float, n_jobs: int | None) -> None:
+        features = kernel.map_features(X)
+        right, spread = weight_map(features, reg, n_jobs)
+        unit = float(np.finfo(np.float64).eps) / 2
+        with np.errstate(over="ignore"):
+            error = unit * np.sqrt(min(right.shape)) * (spread / reg + 1.0) + float(np.finfo(right.dtype).eps) / 2
+        super().__init__(Product.of(right, kernel, error, vanished_columns(features, right)), X.dtype, X)
+        self._kernel = kernel
+        self._reg = reg
+
+    def why(self, X: NDArray[Any], small: bool) -> str:
+        """The kernel, or else the regularisation."""
+        assert self.X is not None
+        left, right = self._kernel.features(X), Factor.of(self._kernel.map_features(self.X))
+        with np.errstate(over="ignore"):
+            too_large = not row_norms(left).max() * right.largest_norm <= np.finfo(left.dtype).max
+        out_of_range = products_vanish(left, [right]).any() if small else too_large
+        return super().why(X, small) if out_of_range else why_of_regularisation(self._reg, small)
+
+
+def why_of_regularisation(reg: float, small: bool) -> str:
+    """Say that the regularisation makes weights so small, or so large, that they are out of range."""
+    size, other = ("large", "smaller") if small else ("small", "larger")
+    return f"reg={reg:g} is too {size} beside the kernel of the inputs; take a {other} reg, or rescale the features"

@@ -1,0 +1,151 @@
+"""Classifiers that certify through what is known about the flips that lead to each class."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from flipcert.engine.blocks import watched_blocks
+from flipcert.engine.watch import current_watcher
+from flipcert.flips.label_space import NAME_THE_SPACE
+from flipcert.labels.encoding import predicted_indices
+from flipcert.labels.labels import Labels
+from flipcert.labels.validation import check_choice, check_integers
+from flipcert.results.certificates import Certificates
+from flipcert.results.columns import certificates_of_blocks
+from flipcert.results.flip_costs import FlipCosts
+from flipcert.results.witness import Witness, in_user_labels
+
+
+class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of classifiers that certify through :class:`FlipCosts`.
+
+    A subclass says what is known of them (``costs_and_attacks``) and which class comes second (``_runner_up``); it
+    keeps ``classes_``, ``_labels`` and ``_description``.
+    """
+
+    classes_: NDArray[Any]
+    _labels: Labels
+    _description: dict[str, Any]
+
+    @abstractmethod
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+        """Flip costs in class indices, and the attacks behind them, as an ensemble asks its base classifiers for them.
+
+        The label space is taken as fixed. ``exact`` asks for as much as can be had, class by class.
+        """
+
+    def _cheapest_costs(self, X: ArrayLike) -> FlipCosts:
+        """Flip costs where only the cheapest change of prediction matters."""
+        return self.costs_and_attacks(X)
+
+    @abstractmethod
+    def _check_test(self, X: ArrayLike) -> NDArray[Any]:
+        """Test inputs, validated."""
+
+    @abstractmethod
+    def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Class with the second highest score."""
+
+    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
+        """Fewest label flips after which each class is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        bound : {"lower", "upper", "exact"}, default="lower"
+            Proven from below, reached by an attack, or both; :class:`flipcert.UnsolvedError` if they differ.
+        time_limit
+            For label-linear classifiers; this one does what it can either way.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_test, n_classes)
+            0 for the class predicted now; one more than there are training labels where no labelling leads to the
+            class, or, with ``bound="upper"``, where no attack is known.
+        """
+        check_choice(bound, "bound", ("lower", "upper", "exact"))
+        costs = self.costs_and_attacks(X, exact=bound != "lower").in_label_space(self._labels)
+        how_to_close = self._how_to_close if self._labels.space_is_fixed else self._how_to_close + NAME_THE_SPACE
+        return costs.of_bound(bound, self.classes_, how_to_close)
+
+    _how_to_close = ""
+
+    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
+        """Certify each prediction: how many label flips it withstands.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        exact, time_limit
+            For ensembles; this classifier does what it can either way.
+
+        Returns
+        -------
+        Certificates
+        """
+        rows = self._check_test(X)
+        blocks = watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher())
+        return certificates_of_blocks(blocks, self.classes_, self._description)
+
+    # Rows that are certified at a time, and kept if someone watches; None takes all at once.
+    _rows_together: int | None = None
+
+    def _certify_rows(self, rows: NDArray[Any]) -> Certificates:
+        """Certificates of some rows, in class indices."""
+        costs = self._cheapest_costs(rows).in_label_space(self._labels)
+        lower, upper, target = costs.cheapest(self._labels.n_labels)
+        return Certificates(
+            prediction=costs.prediction,
+            radius=lower - 1,
+            radius_upper=upper - 1,
+            blackbox_radius=None,
+            runner_up=self._runner_up(rows, costs.prediction),
+            target=np.ma.masked_less(target, 0),
+            rounding_sensitive=costs.sensitive,
+            n_labels=self._labels.n_labels,
+            n_attackable=self._labels.n_movable,
+        )
+
+    def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
+        """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        exact, time_limit
+            As in :meth:`certify`.
+
+        Returns
+        -------
+        list of Witness or None
+            ``witness.indices`` into the training set and ``witness.labels`` to put there. None where no attack is
+            known.
+        """
+        costs = self._cheapest_costs(X).in_label_space(self._labels)
+        _, upper, target = costs.cheapest(self._labels.n_labels)
+        return [
+            in_user_labels(costs.attack(t, int(c)), self.classes_) if cost <= self._labels.n_labels else None
+            for t, (cost, c) in enumerate(zip(upper, target, strict=True))
+        ]
+
+
+def costs_of(model: Any, X: NDArray[Any], exact: bool) -> FlipCosts:
+    """Ask a fitted model what its votes cost: one of ours, or any that answers ``flip_costs(X, bound="lower")``."""
+    if hasattr(model, "costs_and_attacks"):
+        own: FlipCosts = model.costs_and_attacks(X, exact=exact)
+        return own
+    prediction = predicted_indices(model, X, model.classes_, "it must keep to its own classes_")
+    name = f"flip_costs of {type(model).__name__}"
+    # However large, unreachable is unreachable.
+    lower = check_integers(np.minimum(model.flip_costs(X, bound="lower"), 2**62), name, minimum=0, ndim=2)
+    if lower.shape != (X.shape[0], model.classes_.size):
+        raise ValueError(f"{name} must have shape {(X.shape[0], model.classes_.size)}; got {lower.shape}.")
+    return FlipCosts.proven(prediction, lower, n_labels=2**62)

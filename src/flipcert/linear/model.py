@@ -1,0 +1,244 @@
+"""The label-linear model: weights and training labels, and all that follows from them. A value, no estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.blocks import (
+    SMALLEST_BLOCK,
+    block_rows,
+    filled,
+    map_blocks,
+    one_blas_thread,
+    watched_blocks,
+)
+from flipcert.engine.buffers import Buffers
+from flipcert.engine.magnitude import refuse_underflow, told_with
+from flipcert.engine.rounding import SAFETY
+from flipcert.engine.tiles import tiles
+from flipcert.engine.watch import Watcher
+from flipcert.flips._jit.reach import BEST
+from flipcert.flips.attack import attack_of_cost
+from flipcert.flips.costs import close_gaps, cost_block
+from flipcert.flips.label_space import in_label_space
+from flipcert.flips.passes import Tiles
+from flipcert.flips.streamed_rows import StreamedRows
+from flipcert.flips.whole_rows import Rows, WholeRows
+from flipcert.labels.labels import Labels
+from flipcert.linear.weights import Weights
+from flipcert.results.certificates import Certificates
+from flipcert.results.flip_costs import FlipCosts
+from flipcert.results.witness import Witness
+
+# Seconds to find the flips of an attack whose cost is known already.
+_REPLAY_TIME = 60.0
+
+
+class Block(NamedTuple):
+    """A block of rows: their inputs, the weights of all training samples, and what no label has a part in."""
+
+    inputs: NDArray[Any]
+    weights: NDArray[Any]
+    offset: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LabelLinearModel:
+    r"""A classifier with scores :math:`s_c(t) = b_c(t) + \sum_i w_i(t) [y_i = c]`, ties to the smaller class.
+
+    Inputs are arrays that were checked; classes are indices.
+
+    Attributes
+    ----------
+    labels : Labels
+        Training labels.
+    weights : Weights
+        How inputs become weights.
+    n_jobs : int or None
+        Threads; all cores by default.
+    """
+
+    labels: Labels
+    weights: Weights
+    n_jobs: int | None = None
+
+    def scores(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Scores (rounded, in the unit of users) and predictions (exact)."""
+
+        def block(_: Any, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+            scores, prediction = rows.scores()
+            return self.weights.in_unit_of_users(scores, rows.weights), prediction
+
+        parts = self.map_rows(X, block)
+        return np.concatenate([scores for scores, _ in parts]), np.concatenate([winners for _, winners in parts])
+
+    def radii(self, X: NDArray[Any], watcher: Watcher | None = None) -> list[Certificates]:
+        """Exact radii of all rows, in class indices, block by block."""
+        return self.map_rows(X, self.radii_of, watcher)
+
+    def radii_of(self, X: NDArray[Any], rows: Rows) -> Certificates:
+        """Exact radii of one block of rows."""
+        radii = rows.radii()
+        tolerance = SAFETY * self.weights.rounding(X, rows.weights)
+        return Certificates(
+            prediction=radii.prediction,
+            radius=radii.cost - 1,
+            radius_upper=radii.cost - 1,
+            blackbox_radius=None,
+            runner_up=radii.runner_up,
+            target=np.ma.masked_less(radii.target, 0),
+            rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
+            n_labels=self.labels.n_labels,
+            n_attackable=self.labels.n_movable,
+        )
+
+    def costs(
+        self,
+        X: NDArray[Any],
+        kind: int = BEST,
+        time_limit: float | None = None,
+        refine: Callable[[Block, FlipCosts], FlipCosts] | None = None,
+    ) -> FlipCosts:
+        """Costs of all classes, as if the label space were fixed, and the attacks behind them.
+
+        With a time limit, bounds that differ are closed by integer programs. ``refine(block, costs)`` may change what
+        is known of a block.
+        """
+        labels = self.labels
+
+        def of_block(block: Block) -> FlipCosts:
+            tolerance = SAFETY * self.weights.rounding(block.inputs, block.weights)
+            costs = cost_block(block.weights, labels, block.offset, kind, tolerance)
+            if time_limit is not None:
+                close_gaps(costs, block.weights, labels, block.offset, time_limit)
+            return costs if refine is None else refine(block, costs)
+
+        # Weights of the whole block that a row was in: the same to the bit.
+        height = block_rows(X.shape[0], self.weights.bytes_per_row)
+        formed = lru_cache(maxsize=1)(lambda start: self._formed_block(X[start : start + height], height))
+
+        def attack(row: int, target: int) -> Witness:
+            block, place = formed(row - row % height), row % height
+            cost = int(found.upper[row, target])
+            return attack_of_cost(block.weights[place], labels, block.offset[place], target, cost, _REPLAY_TIME)
+
+        found = FlipCosts.joined(self.map_weights(X, of_block), attack)
+        return found
+
+    def witnesses(self, X: NDArray[Any], watcher: Watcher | None = None) -> list[Witness | None]:
+        """Smallest sets of label flips that change each prediction; None where nothing does."""
+        parts = self.map_rows(X, lambda _, rows: rows.witnesses(), watcher)
+        return [witness for part in parts for witness in part]
+
+    def replay(self, X: NDArray[Any], flips: Witness) -> NDArray[np.float64]:
+        """Scores of one point before the first flip and after each, of shape (n_flips + 1, n_classes)."""
+
+        def scores_and_weights(_: Any, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            scores, _ = rows.scores()
+            moved = rows.at(flips.indices).astype(np.float64)
+            shown = self.weights.in_unit_of_users
+            return shown(scores, rows.weights)[0], shown(moved, rows.weights)[0]
+
+        ((scores, moved),) = self.map_rows(X, scores_and_weights)
+        path = np.zeros((len(flips) + 1, self.labels.n_classes))
+        path[0] = scores
+        steps = np.arange(1, len(flips) + 1)
+        path[steps, flips.labels] += moved
+        path[steps, self.labels.codes[flips.indices]] -= moved
+        return path.cumsum(axis=0)
+
+    def map_rows(
+        self, X: NDArray[Any], function: Callable[[NDArray[Any], Rows], Any], watcher: Watcher | None = None
+    ) -> list[Any]:
+        """Call ``function`` on each block of rows; where their weights are too many to be held, they come in tiles."""
+        labels, weights = self.labels, self.weights
+        if not self._streams:
+            return self.map_weights(X, lambda block: function(block.inputs, self.held_rows(block)), watcher)
+        height = self._height(X.shape[0])
+
+        def block(rows: NDArray[Any]) -> Any:
+            with one_blas_thread:
+                write = weights.tile_writer(filled(rows, height))
+                offset = weights.offset(filled(rows, height), labels.n_classes)[: rows.shape[0]]
+            form = Tiles(write, height, rows.shape[0], labels.n_labels, np.dtype(weights.dtype), self.n_jobs)
+            streamed = StreamedRows(form, labels, offset)
+            refuse_underflow(weights.lost(rows, streamed.totals))
+            return function(rows, in_label_space(streamed, labels, offset))
+
+        with told_with(partial(weights.why, X)):
+            return watched_blocks(block, X, height, watcher or Watcher())
+
+    def map_weights(
+        self, X: NDArray[Any], function: Callable[[Block], Any], watcher: Watcher | None = None
+    ) -> list[Any]:
+        """Call ``function`` on each block of rows, all of whose weights are held; they are lent."""
+        buffers = Buffers()
+
+        def block(rows: NDArray[Any], n_rows: int) -> Any:
+            with buffers.borrow((rows.shape[0], self.labels.n_labels), self.weights.dtype) as weights:
+                self.weights.form(rows, weights)
+                lost = self.weights.lost(rows[:n_rows], lambda: np.abs(weights[:n_rows]).max(axis=1))
+                refuse_underflow(lost)
+                offset = self.weights.offset(rows, self.labels.n_classes)
+                return function(Block(rows[:n_rows], weights[:n_rows], offset[:n_rows]))
+
+        try:
+            with told_with(partial(self.weights.why, X)):
+                return map_blocks(block, X, self.weights.bytes_per_row, self.n_jobs, watcher)
+        finally:
+            buffers.close()
+
+    def held_rows(self, block: Block) -> Rows:
+        """A block of rows as what can be asked about it, in the label space that the labels have."""
+        return in_label_space(WholeRows(block.weights, self.labels, block.offset), self.labels, block.offset)
+
+    def formed(self, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+        """The very weights that a job on all of X uses for some of its rows, of shape (n_rows, n_samples).
+
+        A product may round differently in another block, so whole blocks of the job are formed.
+        """
+        height = self._height(X.shape[0])
+        weights = np.empty((rows.size, self.labels.n_labels), self.weights.dtype)
+        for start in np.unique(rows // height * height).tolist():
+            asked = np.flatnonzero((rows >= start) & (rows < start + height))
+            block = filled(np.ascontiguousarray(X[start : start + height], self.weights.dtype), height)
+            with one_blas_thread:
+                for samples, values in self._pieces(block):
+                    weights[asked, samples] = values[rows[asked] - start]
+        return weights
+
+    def _pieces(self, block: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Weights of all rows of a block: some samples at a time, or all of them."""
+        n_samples, dtype = self.labels.n_labels, self.weights.dtype
+        if not self.weights.comes_in_tiles:
+            self.weights.form(block, whole := np.empty((block.shape[0], n_samples), dtype))
+            yield slice(None), whole
+            return
+        write = self.weights.tile_writer(block)
+        for samples in tiles(n_samples):
+            write(samples, tile := np.empty((block.shape[0], samples.stop - samples.start), dtype))
+            yield samples, tile
+
+    def _formed_block(self, X: NDArray[Any], height: int) -> Block:
+        """One block of rows, filled up as in a job."""
+        block = filled(X, height)
+        with one_blas_thread:
+            self.weights.form(block, weights := np.empty((height, self.labels.n_labels), self.weights.dtype))
+            return Block(block, weights, self.weights.offset(block, self.labels.n_classes))
+
+    @property
+    def _streams(self) -> bool:
+        """Whether whole rows are too long for blocks of a fair size, and need not be held."""
+        too_long = block_rows(1, self.weights.bytes_per_row) < SMALLEST_BLOCK
+        return self.weights.comes_in_tiles and too_long and len(tiles(self.labels.n_labels)) > 1
+
+    def _height(self, n_rows: int) -> int:
+        """Rows of a block, which depends on the job only."""
+        tile = tiles(self.labels.n_labels)[0].stop * np.dtype(self.weights.dtype).itemsize
+        return block_rows(n_rows, tile if self._streams else self.weights.bytes_per_row)
