@@ -10,7 +10,7 @@ import flipcert
 from flipcert.engine import buffers as buffer_module
 from flipcert.engine.buffers import Buffers
 from flipcert.ensemble._jit.outcome import N_COLUMNS, blackbox_rows
-from flipcert.ensemble.votes import change_costs
+from flipcert.ensemble.votes.radius import change_costs
 from models import all_costs
 from oracles import dynamic_program_radius
 

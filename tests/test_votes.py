@@ -9,8 +9,8 @@ from hypothesis import given, settings
 import flipcert
 from flipcert.ensemble._jit.knapsack import plan_rows
 from flipcert.ensemble._jit.winning import reach_lower, reach_upper
-from flipcert.ensemble.program import exact_reach
-from flipcert.ensemble.votes import change_costs
+from flipcert.ensemble.votes.integer_program import exact_reach
+from flipcert.ensemble.votes.radius import change_costs
 from oracles import (
     brute_force_reach,
     dynamic_program_radius,

@@ -14,7 +14,7 @@ from benchmarks.dynamic_program import dynamic_program_radii
 from benchmarks.records import Record
 from benchmarks.settings import Settings
 from benchmarks.timing import compare, exponent, sweep
-from flipcert.ensemble.votes import change_costs
+from flipcert.ensemble.votes.radius import change_costs
 
 N_LABELS = 50_000
 _DATA = (

@@ -21,7 +21,7 @@ from benchmarks.rows.aggregation import N_LABELS, random_votes, voters
 from benchmarks.rows.upper_bound import halvings
 from benchmarks.settings import Settings
 from benchmarks.timing import exponent, sweep
-from flipcert.ensemble.votes import change_costs
+from flipcert.ensemble.votes.radius import change_costs
 
 Work = Callable[[], Any]
 AXES = {"n": "samples", "N": "voters", "K": "classes", "T": "test points"}

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._jit.outcome import N_COLUMNS, blackbox_rows
-from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, certificates_of_table
+from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.voters import Voter, vote
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.rule import VoteRule
 from flipcert.labels.labels import Labels
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
@@ -19,8 +19,8 @@ from flipcert.results.witness import Witness
 class BlackBox(Electorate):
     """Voters without flip costs."""
 
-    def __init__(self, voters: list[Voter], classes: NDArray[Any], labels: Labels) -> None:
-        super().__init__(voters, labels)
+    def __init__(self, voters: list[Voter], classes: NDArray[Any], labels: Labels, rule: VoteRule) -> None:
+        super().__init__(voters, labels, rule)
         self._classes = classes
 
     @property
@@ -34,9 +34,7 @@ class BlackBox(Electorate):
 
     def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
         """Winner and black-box radius of each row; no attack is known."""
-        table = np.zeros((n_rows, N_COLUMNS), np.int64)
-        blackbox_rows(self.votes(X, n_rows), self.can_turn, self.n_classes, self.n_labels + 1, table)
-        return certificates_of_table(table, self.labels)
+        return self.rule.certify_votes(self.votes(X, n_rows), self.can_turn, self.labels)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """A flip may turn a voter to any class; what does so is unknown."""
@@ -47,7 +45,8 @@ class BlackBox(Electorate):
         for costs in (lower, upper):
             np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
         # Nobody is told of the label space: whoever is not touched votes as before, whatever becomes of it.
-        return Ballots(votes, lower, upper, self.labels, steady=np.ones(n_rows, np.bool_))
+        steady, sensitive = np.ones(n_rows, np.bool_), np.zeros(n_rows, np.bool_)
+        return Ballots(votes, lower, upper, self.can_turn, self.labels, steady, sensitive)
 
     def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
         """None is known."""

@@ -8,46 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER
-from flipcert.ensemble.ballots import Ballots
+from flipcert.engine.magnitude import BY_FEATURES
 from flipcert.ensemble.voters import Voter
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.rule import VoteRule
 from flipcert.labels.labels import Labels
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
 
-def certificates_of_table(table: NDArray[np.int64], labels: Labels) -> Certificates:
-    """Read a table of costs as compiled code fills it; labels stay class indices."""
-    return Certificates(
-        prediction=table[:, WINNER],
-        radius=table[:, LOWER] - 1,
-        radius_upper=table[:, UPPER] - 1,
-        blackbox_radius=table[:, BLACKBOX] - 1,
-        runner_up=table[:, RUNNER_UP],
-        target=np.ma.masked_less(table[:, TARGET], 0),
-        rounding_sensitive=table[:, SENSITIVE] > 0,
-        n_labels=labels.n_labels,
-        n_attackable=labels.n_movable,
-    )
-
-
 class Electorate(ABC):
     """Voters over class indices. Every method takes a full block of rows, of which the first ``n_rows`` are meant."""
 
-    def __init__(self, voters: list[Voter], labels: Labels) -> None:
+    def __init__(self, voters: list[Voter], labels: Labels, rule: VoteRule) -> None:
         self.voters = voters
+        self.rule = rule
         self.labels = labels
         self.n_classes = labels.n_classes
         self.n_labels = labels.n_labels
         self.can_turn = np.array([voter.can_turn for voter in voters])
 
-    def spreads_voters(self, question: str) -> bool:
-        """Whether a question is spread over the cores voter by voter, not block by block."""
+    def spreads_voters(self, looks_for_attacks: bool) -> bool:
+        """Whether work is spread over the cores voter by voter, not block by block."""
         return False
 
-    def without_ballast(self) -> Electorate:
+    def to_send(self) -> Electorate:
         """All that is needed to answer questions, which may have to be sent to other machines."""
         return self
+
+    def why(self, X: NDArray[Any], small: bool) -> str:
+        """Say what makes weights of some voter so small, or so large, that they are out of range, and what to do."""
+        return BY_FEATURES
 
     def release(self) -> None:  # noqa: B027  (most have none to give back)
         """Give up memory that was kept from block to block; called when a job ends."""
@@ -63,7 +54,7 @@ class Electorate(ABC):
 
     @abstractmethod
     def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
-        """Winner and radii of each row, in class indices."""
+        """Winner and radii of each row."""
 
     @abstractmethod
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from flipcert.classifiers.certified_by_costs import costs_of
 from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.cluster.engines import current_engine
-from flipcert.ensemble._jit.knapsack import plan_rows
-from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
-from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, certificates_of_table
+from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.voters import Voter, vote
-from flipcert.ensemble.votes import change_costs
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.rule import VoteRule
 from flipcert.labels.labels import Labels
 from flipcert.labels.steps import inputs_of_final_step
 from flipcert.results.certificates import Certificates
@@ -28,15 +26,23 @@ from flipcert.results.witness import Witness
 class GreyBox(Electorate):
     """Voters with a ``flip_costs`` method. Those of flipcert also tell attacks that they know."""
 
-    def __init__(self, voters: list[Voter], classes: NDArray[Any], labels: Labels, pairwise: bool, n_jobs: int | None):
-        super().__init__(voters, labels)
+    def __init__(
+        self,
+        voters: list[Voter],
+        classes: NDArray[Any],
+        labels: Labels,
+        rule: VoteRule,
+        pairwise: bool,
+        n_jobs: int | None,
+    ) -> None:
+        super().__init__(voters, labels, rule)
         self._classes = classes
         self._pairwise = pairwise
         self._n_jobs = n_jobs
 
-    def spreads_voters(self, question: str) -> bool:
+    def spreads_voters(self, looks_for_attacks: bool) -> bool:
         """What a vote costs may take seconds to find out, and points may be few; attacks stay where they were found."""
-        return question != "attacks" or current_engine() is None
+        return not looks_for_attacks or current_engine() is None
 
     @property
     def bytes_per_row(self) -> int:
@@ -49,21 +55,7 @@ class GreyBox(Electorate):
 
     def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
         """Winner and radii of each row."""
-        ballots, known = self._collect(X[:n_rows], exact)
-        limit = self.n_labels + 1
-        table = np.zeros((n_rows, N_COLUMNS), np.int64)
-        blackbox_rows(ballots.votes, self.can_turn, self.n_classes, limit, table)
-        _, cost, overtaker = change_costs(ballots.votes, ballots.lower)
-        table[:, LOWER] = np.minimum(cost, limit)
-        table[:, TARGET] = np.where(cost < limit, overtaker, -1)
-        rows, costs, _, after = self._plans(ballots)
-        table[rows, UPPER] = costs
-        table[rows, TARGET] = after
-        # Voters were told of the label space: with a class of it removed, anything could be.
-        smallest = int(self.labels.flips_to_remove.min())
-        table[:, LOWER], table[:, BLACKBOX] = (np.minimum(table[:, own], smallest) for own in (LOWER, BLACKBOX))
-        table[:, SENSITIVE] = np.any([own.sensitive for own in known], axis=0)
-        return certificates_of_table(table, self.labels)
+        return self.rule.certify(self._collect(X[:n_rows], exact)[0])
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote."""
@@ -73,25 +65,13 @@ class GreyBox(Electorate):
         """The flips behind the upper radius of each row."""
         ballots, known = self._collect(X[:n_rows], exact, map_threads)
         witnesses: list[Witness | None] = [None] * n_rows
-        rows, _, plans, _ = self._plans(ballots)
-        for t, plan in zip(rows.tolist(), plans, strict=True):
+        for t, plan in self.rule.changed_votes(ballots).items():
             flips = []
             for i in np.flatnonzero(plan != ballots.votes[t]).tolist():
                 own = known[i].attack(t, int(plan[i]))
                 flips.append(Witness(self.voters[i].members[own.indices], own.labels))
             witnesses[t] = Witness.union(flips)
         return witnesses
-
-    def _plans(
-        self, ballots: Ballots
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Rows on which an attack is known, its cost, the votes that it leads to, and who wins then."""
-        winner, cost, overtaker = change_costs(ballots.votes, ballots.upper)
-        # An attack that could leave no label of some class is not known to work.
-        rows = np.flatnonzero(cost < self.labels.flips_to_empty.min())
-        plans, after = np.empty((rows.size, len(self.voters)), np.int64), np.empty(rows.size, np.int64)
-        plan_rows(ballots.votes, ballots.upper, winner, overtaker, rows, plans, after)
-        return rows, cost[rows], plans, after
 
     def _collect(
         self, rows: NDArray[Any], exact: bool, spread: Callable[..., list[Any]] = map_tasks
@@ -107,7 +87,10 @@ class GreyBox(Electorate):
         np.maximum(lower, 1, out=lower)
         for costs in (lower, upper):
             np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
-        return Ballots(votes, lower, upper, self.labels, steady=np.zeros(rows.shape[0], np.bool_)), known
+        # Voters were told of the label space: with a class of it removed, anything could be.
+        steady = np.zeros(rows.shape[0], np.bool_)
+        sensitive = np.any([own.sensitive for own in known], axis=0)
+        return Ballots(votes, lower, upper, self.can_turn, self.labels, steady, sensitive), known
 
     def _lifted(self, costs: NDArray[np.int64], i: int) -> NDArray[np.int64]:
         """Unreachable is counted in labels of the whole training set; a voter without flippable labels stays."""

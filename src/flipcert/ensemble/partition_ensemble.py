@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -17,16 +18,16 @@ from flipcert.classifiers.description import describe
 from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.cluster.packing import Rows
-from flipcert.engine.magnitude import BY_FEATURES, told_with
+from flipcert.engine.magnitude import told_with
 from flipcert.engine.mapped import is_large
 from flipcert.engine.watch import Watcher, counted, current_watcher
-from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
 from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.grey_box import GreyBox
 from flipcert.ensemble.partition import RowsByPartition, assign_partitions
 from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
-from flipcert.ensemble.votes import count_votes
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
@@ -154,13 +155,14 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted = counted(self.n_partitions, "partitions")
         fit_one = partial(_fit_part, self.estimator, self.classes_)
         voters = map_tasks(fit_one, map(part, range(self.n_partitions)), self.n_jobs, done=fitted)
+        rule = Plurality()
         self.electorate_: Electorate
         if not is_white_box(self.estimator):
-            self.electorate_ = BlackBox(voters, self.classes_, self._labels)
+            self.electorate_ = BlackBox(voters, self.classes_, self._labels, rule)
         elif is_label_linear(self.estimator):
-            self.electorate_ = WhiteBox(voters, self._labels, pairwise)
+            self.electorate_ = WhiteBox(voters, self._labels, rule, pairwise)
         else:
-            self.electorate_ = GreyBox(voters, self.classes_, self._labels, pairwise, self.n_jobs)
+            self.electorate_ = GreyBox(voters, self.classes_, self._labels, rule, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
         self._description = describe(self)
         return self
@@ -222,8 +224,10 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        blocks = self._map("certify", X, exact, time_limit, watcher=current_watcher())
-        return certificates_of_blocks(blocks, self.classes_, self._description)
+        def certify(voters: Electorate, block: NDArray[Any], n_rows: int) -> Certificates:
+            return voters.certify(block, n_rows, exact, time_limit)
+
+        return certificates_of_blocks(self.ask(X, certify, current_watcher()), self.classes_, self._description)
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class wins the vote.
@@ -244,8 +248,11 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_choice(bound, "bound", ("lower", "upper", "exact"))
         check_number(time_limit, "time_limit")
 
-        ballots: list[Ballots] = self._map("ballots", X, bound == "exact", time_limit)
-        return np.concatenate([part.reach_costs(bound, time_limit) for part in ballots])
+        def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
+            return voters.ballots(block, n_rows, bound == "exact", time_limit)
+
+        rule = self.electorate_.rule
+        return np.concatenate([rule.reach_costs(part, bound, time_limit) for part in self.ask(X, ballots)])
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
@@ -267,7 +274,10 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        parts = self._map("attacks", X, exact, time_limit, watcher=current_watcher().progress("attacks"))
+        def attacks(voters: Electorate, block: NDArray[Any], n_rows: int) -> list[Witness | None]:
+            return voters.attacks(block, n_rows, exact, time_limit)
+
+        parts = self.ask(X, attacks, current_watcher().progress("attacks"), looks_for_attacks=True)
         return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
 
     @available_if(lambda self: is_label_linear(self.estimator))  # type: ignore[untyped-decorator]
@@ -286,7 +296,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_flips + 1, n_classes)
             Votes before the first flip and after each.
         """
-        (votes,) = np.concatenate(self._map("votes", X))
+        (votes,) = self._votes(X)
         path = np.repeat(votes[None], len(witness) + 1, axis=0)
         rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
         for i, voter in enumerate(self.electorate_.voters):
@@ -297,35 +307,39 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 winners = voter.model.replay(inputs, own).argmax(axis=1)
                 for step, winner in zip(mine, winners[1:], strict=True):
                     path[step + 1 :, i] = winner
-        return count_votes(path, self.classes_.size).astype(np.float64)
+        return self.electorate_.rule.scores(path, self.classes_.size).astype(np.float64)
 
     def _counts(self, X: ArrayLike) -> NDArray[np.int64]:
         """Votes of each class for each row."""
-        return count_votes(np.concatenate(self._map("votes", X)), self.classes_.size)
+        votes = self._votes(X)
+        return self.electorate_.rule.scores(votes, self.classes_.size)
 
-    def _map(self, question: str, X: ArrayLike, *arguments: Any, watcher: Watcher | None = None) -> list[Any]:
-        """Put a question to the electorate about every block of rows."""
+    def _votes(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Class index that each voter votes for, one row a test point."""
+        return np.concatenate(self.ask(X, lambda voters, block, n_rows: voters.votes(block, n_rows)))
+
+    def ask(
+        self,
+        X: ArrayLike,
+        question: Callable[[Electorate, NDArray[Any], int], Any],
+        watcher: Watcher | None = None,
+        looks_for_attacks: bool = False,
+    ) -> list[Any]:
+        """Put a question to the voters about every block of rows: ``question(voters, block, n_rows)``.
+
+        Blocks are full; their first ``n_rows`` rows are meant.
+        """
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
-        electorate = self.electorate_.without_ballast()
-        by_voter = electorate.spreads_voters(question)
+        voters = self.electorate_.to_send()
+        by_voter = voters.spreads_voters(looks_for_attacks)
         try:
             # Voters are asked about one block after the other.
-            with functions_stay() if by_voter else nullcontext(), told_with(partial(self._why, rows)):
-                ask = partial(_ask, electorate, question, arguments)
-                return map_blocks(ask, rows, electorate.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
+            with functions_stay() if by_voter else nullcontext(), told_with(partial(self.electorate_.why, rows)):
+                ask = partial(question, voters)
+                return map_blocks(ask, rows, voters.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
         finally:
             self.electorate_.release()
-
-    def _why(self, rows: NDArray[Any], small: bool) -> str:
-        """Say what makes weights of some voter so small, or so large, that they are out of range."""
-        for voter in self._electorate.voters:
-            reason: str = voter.model._why(
-                voter.model_inputs(rows[:, voter.members] if self._pairwise else rows), small
-            )
-            if reason != BY_FEATURES:
-                return reason
-        return BY_FEATURES
 
 
 def _fit_part(estimator: Any, classes: NDArray[Any], part: tuple[int, Rows, Rows, Rows | None, Rows]) -> Voter:
@@ -333,7 +347,3 @@ def _fit_part(estimator: Any, classes: NDArray[Any], part: tuple[int, Rows, Rows
     number, X, y, trusted, members = part
     mask = None if trusted is None else trusted.values
     return fit_voter(estimator, number, X.values, y.values, classes, members.values, mask)
-
-
-def _ask(electorate: Electorate, question: str, arguments: tuple[Any, ...], block: NDArray[Any], n_rows: int) -> Any:
-    return getattr(electorate, question)(block, n_rows, *arguments)

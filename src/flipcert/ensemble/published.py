@@ -7,7 +7,7 @@ a greedy attack. The same knapsack turns either into a bound on the radius.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from flipcert.engine.blocks import join
 from flipcert.engine.watch import current_watcher
-from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.votes import change_costs, count_votes
+from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.votes.radius import change_costs, count_votes
+from flipcert.ensemble.white_box import WhiteBox
+from flipcert.flips._jit.reach import PUBLISHED
 
 if TYPE_CHECKING:
     from flipcert.ensemble.partition_ensemble import PartitionEnsemble
@@ -69,19 +71,21 @@ def published_radii(model: PartitionEnsemble, X: ArrayLike) -> PublishedRadii:
     (array([10,  7,  0,  5,  3,  3]), array([10,  7,  0,  5,  3,  3]))
     """
     check_is_fitted(model)
-    if not hasattr(model.electorate_, "published"):
+    if not isinstance(model.electorate_, WhiteBox):
         raise ValueError(
             f"the published bounds need a label-linear base classifier, such as KernelRidge; got {model.estimator!r}."
         )
     radii: PublishedRadii = join(
-        model._map("published", X, watcher=current_watcher().progress("points, published bounds"))
+        model.ask(X, _published_radii_of, current_watcher().progress("points, published bounds"))
     )
     return radii
 
 
-def radii_of(ballots: Ballots) -> PublishedRadii:
-    """What votes and bounds on all costs prove about a block of test points."""
-    limit = ballots.n_labels + 1
+def _published_radii_of(voters: Electorate, X: NDArray[Any], n_rows: int) -> PublishedRadii:
+    """What the paper's bounds on all costs prove about a block of test points."""
+    assert isinstance(voters, WhiteBox)
+    ballots = voters.all_costs(X, n_rows, PUBLISHED, None)
+    limit = ballots.labels.unreachable
     winner, lower, _ = change_costs(ballots.votes, ballots.lower)
     _, upper, _ = change_costs(ballots.votes, ballots.upper)
     majority = ballots.votes == winner[:, None]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.blocks import block_rows, filled, one_blas_thread
 from flipcert.engine.buffers import Buffers
-from flipcert.engine.magnitude import refuse_underflow
+from flipcert.engine.magnitude import BY_FEATURES, refuse_underflow
 from flipcert.engine.rounding import SAFETY
 from flipcert.ensemble._jit.knapsack import LEAVES
 from flipcert.ensemble._jit.outcome import LOWER, N_COLUMNS, UPPER
@@ -27,14 +27,15 @@ from flipcert.ensemble._jit.settle import (
     survey,
     vote_rows,
 )
-from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, certificates_of_table
+from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.open_vote import OpenVote
-from flipcert.ensemble.published import PublishedRadii, radii_of
 from flipcert.ensemble.voters import Voter
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.rule import VoteRule
+from flipcert.ensemble.votes.table import certificates_of_table
 from flipcert.exceptions import CertificateError, UnsolvedError
 from flipcert.flips._jit.ladder import UNDECIDED, Ladder, new_ladder
-from flipcert.flips._jit.reach import BEST, PUBLISHED
+from flipcert.flips._jit.reach import BEST
 from flipcert.flips.attack import attack_of_cost, change_prediction
 from flipcert.flips.costs import close_gaps, cost_block
 from flipcert.flips.rows import IntegerRow
@@ -51,8 +52,8 @@ class WhiteBox(Electorate):
     The weights of a block are one array: the columns ``bounds[i]:bounds[i + 1]`` belong to voter i.
     """
 
-    def __init__(self, voters: list[Voter], labels: Labels, pairwise: bool) -> None:
-        super().__init__(voters, labels)
+    def __init__(self, voters: list[Voter], labels: Labels, rule: VoteRule, pairwise: bool) -> None:
+        super().__init__(voters, labels, rule)
         self._pairwise = pairwise
         self._labels = [voter.label_linear.labels for voter in voters]
         self._dtype = np.result_type(*(voter.label_linear.weights.dtype for voter in voters))
@@ -76,7 +77,7 @@ class WhiteBox(Electorate):
         products = [None if voter.transforms else voter.label_linear.weights.product for voter in self.voters]
         return None if None in products else Product.join([product for product in products if product is not None])
 
-    def without_ballast(self) -> WhiteBox:
+    def to_send(self) -> WhiteBox:
         """The same without the classifiers, if the product stands for them."""
         if self._product is None:
             return self
@@ -126,27 +127,24 @@ class WhiteBox(Electorate):
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
         return self.all_costs(X, n_rows, BEST, time_limit if exact else None)
 
-    def published(self, X: NDArray[Any], n_rows: int) -> PublishedRadii:
-        """Radii of each row under the bounds of the paper."""
-        return radii_of(self.all_costs(X, n_rows, PUBLISHED, None))
-
     def all_costs(self, X: NDArray[Any], n_rows: int, kind: int, time_limit: float | None) -> Ballots:
         """Votes and bounds of one kind on all costs; the gap between them is closed if there is time for that."""
         shape = (n_rows, len(self.voters))
         votes = np.empty(shape, np.int64)
         lower, upper = (np.empty((*shape, self.n_classes), np.int64) for _ in range(2))
-        offset = np.zeros((n_rows, self.n_classes))
+        offset, sensitive = np.zeros((n_rows, self.n_classes)), np.zeros(n_rows, np.bool_)
         with self._buffers.borrow((X.shape[0], int(self._bounds[-1])), self._dtype) as buffer:
-            weights, _ = self._weigh(X, n_rows, buffer)
+            weights, tolerance = self._weigh(X, n_rows, buffer)
             for i, labels in enumerate(self._labels):
                 own = np.ascontiguousarray(weights[:, self._columns(i)])
-                costs = cost_block(own, labels, offset, kind)
+                costs = cost_block(own, labels, offset, kind, tolerance[:, i])
                 if time_limit is not None:
                     close_gaps(costs, own, labels, offset, time_limit)
                 votes[:, i] = costs.prediction
+                sensitive |= costs.sensitive
                 lower[:, i], upper[:, i] = self._lifted(costs.lower, i), self._lifted(costs.upper, i)
             steady = np.array([self._open.is_steady(row) for row in weights])
-        return Ballots(votes, lower, upper, self.labels, steady)
+        return Ballots(votes, lower, upper, self.can_turn, self.labels, steady, sensitive)
 
     def formed(self, X: NDArray[Any], rows: NDArray[np.int64]) -> list[NDArray[Any]]:
         """The very weights that a job on all of X uses for some of its rows: those of each voter.
@@ -180,6 +178,15 @@ class WhiteBox(Electorate):
                     witness = carry_out()
                 witnesses.append(witness)
         return witnesses
+
+    def why(self, X: NDArray[Any], small: bool) -> str:
+        """What in some voter makes weights so small, or so large."""
+        for voter in self.voters:
+            inputs = voter.model_inputs(X[:, voter.members] if self._pairwise else X)
+            reason = voter.label_linear.weights.why(inputs, small)
+            if reason != BY_FEATURES:
+                return reason
+        return BY_FEATURES
 
     def _weigh(self, X: NDArray[Any], n_rows: int, weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Weights of all voters in the given array, and how far rounding could move the sums of each row and voter."""

@@ -21,7 +21,7 @@ from flipcert.classifiers import KernelSVM
 from flipcert.engine.blocks import map_tasks
 from flipcert.engine.cluster.engines import current_engine, functions_stay
 from flipcert.ensemble.partition import assign_partitions
-from flipcert.ensemble.votes import count_votes
+from flipcert.ensemble.votes.radius import count_votes
 from flipcert.experiments.source import Source
 from flipcert.kernels import NTK
 from flipcert.runs.settings import SCALES

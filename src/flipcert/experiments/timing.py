@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.ensemble import PartitionEnsemble
-from flipcert.ensemble.votes import change_costs
+from flipcert.ensemble.votes.radius import change_costs
 from flipcert.flips._jit.reach import LOWER, UPPER
 from flipcert.kernels.stored import StoredKernel
 

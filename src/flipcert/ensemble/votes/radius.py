@@ -1,4 +1,4 @@
-"""Certificates of a vote: how many label flips change its winner."""
+"""Certificates of given votes: how many label flips change the winner, from votes and costs as arrays."""
 
 from __future__ import annotations
 

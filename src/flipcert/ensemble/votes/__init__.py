@@ -1,0 +1,1 @@
+"""How votes make a winner, and what it takes to make another."""

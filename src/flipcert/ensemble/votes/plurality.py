@@ -1,0 +1,122 @@
+"""The vote of most voters: how many label flips change its winner."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.ensemble._jit.knapsack import plan_rows, tally
+from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
+from flipcert.ensemble._jit.winning import reach_lower, reach_upper
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.integer_program import exact_reach
+from flipcert.ensemble.votes.radius import change_costs, count_votes
+from flipcert.ensemble.votes.table import certificates_of_table
+from flipcert.exceptions import UnsolvedError
+from flipcert.flips.label_space import NAME_THE_SPACE
+from flipcert.labels.labels import Labels
+from flipcert.results.certificates import Certificates
+from flipcert.results.flip_costs import require_closed
+
+
+class Plurality:
+    """The class with most votes wins, ties to the smaller class."""
+
+    def scores(self, votes: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
+        """Votes of each class, one row a test point."""
+        return count_votes(votes, n_classes)
+
+    def certify_votes(self, votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels) -> Certificates:
+        """Winner and black-box radius of each row; no attack is known."""
+        return certificates_of_table(_blackbox_table(votes, can_turn, labels), labels)
+
+    def certify(self, ballots: Ballots) -> Certificates:
+        """Winner and radii of each row."""
+        labels = ballots.labels
+        table = _blackbox_table(ballots.votes, ballots.can_turn, labels)
+        _, cost, overtaker = change_costs(ballots.votes, ballots.lower)
+        table[:, LOWER] = np.minimum(cost, labels.unreachable)
+        table[:, TARGET] = np.where(cost < labels.unreachable, overtaker, -1)
+        rows, costs, _, after = self._plans(ballots)
+        table[rows, UPPER] = costs
+        table[rows, TARGET] = after
+        # Voters may have been told of the label space: with a class of it removed, anything could be.
+        smallest = np.where(ballots.steady, labels.unreachable, labels.flips_to_remove.min())
+        table[:, LOWER], table[:, BLACKBOX] = (np.minimum(table[:, own], smallest) for own in (LOWER, BLACKBOX))
+        table[:, SENSITIVE] = ballots.sensitive
+        return certificates_of_table(table, labels)
+
+    def changed_votes(self, ballots: Ballots) -> dict[int, NDArray[np.int64]]:
+        """New votes of the cheapest known attack, for each row that has one."""
+        rows, _, plans, _ = self._plans(ballots)
+        return dict(zip(rows.tolist(), plans, strict=True))
+
+    def _plans(self, ballots: Ballots) -> tuple[NDArray[np.int64], ...]:
+        """Rows on which an attack is known, its cost, the votes that it leads to, and who wins then."""
+        # An attack that could leave no label of some class is not known to work.
+        return cheapest_plans(ballots, int(ballots.labels.flips_to_empty.min()))
+
+    def reach_costs(self, ballots: Ballots, bound: str, time_limit: float) -> NDArray[np.int64]:
+        """Flips that make each class win the vote: bounds, or exact costs where the bounds on the voters are exact."""
+        votes, n_classes = ballots.votes, ballots.lower.shape[2]
+        winner, _, _ = change_costs(votes, ballots.lower)
+        costs = np.zeros((votes.shape[0], n_classes), np.int64)
+        planned = {}
+        if bound != "lower":
+            rows, _, plans, _ = cheapest_plans(ballots, ballots.labels.unreachable)
+            planned = dict(zip(rows.tolist(), plans, strict=True))
+        for t in range(costs.shape[0]):
+            rivals = [c for c in range(n_classes) if c != winner[t]]
+            lower = {c: int(reach_lower(votes[t], ballots.lower[t], c)) for c in rivals}
+            if bound == "lower":
+                costs[t, rivals] = list(lower.values())
+                continue
+            costs[t, rivals] = [reach_upper(votes[t], ballots.upper[t], c) for c in rivals]
+            if t in planned:
+                # The cheapest change is known exactly; it belongs to whichever class it makes win.
+                changed = np.flatnonzero(planned[t] != votes[t])
+                costs[t, tally(planned[t], n_classes)[1]] = ballots.upper[t, changed, planned[t][changed]].sum()
+            if bound == "exact":
+                for c in rivals:
+                    if lower[c] < costs[t, c]:
+                        _require_exact_votes(ballots, t)
+                        costs[t, c] = exact_reach(votes[t], ballots.upper[t], c, lower[c], int(costs[t, c]), time_limit)
+        return _in_label_space(ballots, np.minimum(costs, ballots.labels.unreachable), bound)
+
+
+def cheapest_plans(ballots: Ballots, most: int) -> tuple[NDArray[np.int64], ...]:
+    """Rows whose cheapest change costs less than ``most``; its cost, the votes that it leads to, and who wins then."""
+    winner, cost, overtaker = change_costs(ballots.votes, ballots.upper)
+    rows = np.flatnonzero(cost < most)
+    plans, after = np.empty((rows.size, ballots.votes.shape[1]), np.int64), np.empty(rows.size, np.int64)
+    plan_rows(ballots.votes, ballots.upper, winner, overtaker, rows, plans, after)
+    return rows, cost[rows], plans, after
+
+
+def _blackbox_table(votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels) -> NDArray[np.int64]:
+    """What votes alone tell, as a table of compiled code."""
+    table = np.zeros((votes.shape[0], N_COLUMNS), np.int64)
+    blackbox_rows(votes, can_turn, labels.n_classes, labels.unreachable, table)
+    return table
+
+
+def _in_label_space(ballots: Ballots, costs: NDArray[np.int64], bound: str) -> NDArray[np.int64]:
+    """Costs where classes may be flipped away: proven up to there, and of attacks that cannot do so."""
+    labels, steady = ballots.labels, ballots.steady
+    proven = np.where(steady[:, None], costs, np.minimum(costs, labels.flips_to_remove_another))
+    # Steady voters need two classes, whichever these are.
+    to_one_class = labels.n_labels - np.bincount(labels.codes).max()
+    harmless = np.where(steady & (not labels.space_is_fixed), to_one_class, labels.flips_to_empty.min())
+    known = np.where(costs < harmless[:, None], costs, labels.unreachable)
+    if bound == "exact":
+        require_closed(proven, known, np.arange(labels.n_classes), NAME_THE_SPACE)
+    return proven if bound == "lower" else known
+
+
+def _require_exact_votes(ballots: Ballots, t: int) -> None:
+    """Raise if not even the costs of the voters are known exactly."""
+    if np.any(ballots.lower[t] != ballots.upper[t]):
+        raise UnsolvedError(
+            'bound="exact" needs exact flip costs of all base classifiers, but some are known as bounds only; '
+            "take the two bounds."
+        )
