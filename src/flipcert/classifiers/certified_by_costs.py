@@ -14,6 +14,7 @@ from flipcert.engine.watch import current_watcher
 from flipcert.flips.label_space import NAME_THE_SPACE
 from flipcert.labels.encoding import predicted_indices
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import check_threat
 from flipcert.labels.validation import check_choice, check_integers
 from flipcert.results.certificates import Certificates
 from flipcert.results.columns import certificates_of_blocks
@@ -76,13 +77,17 @@ class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _how_to_close = ""
 
-    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
+    def certify(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
         exact, time_limit
             For ensembles; this classifier does what it can either way.
 
@@ -90,6 +95,7 @@ class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Certificates
         """
+        check_threat(threat, self)
         rows = self._check_test(X)
         blocks = watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher())
         return certificates_of_blocks(blocks, self.classes_, self._description)
@@ -113,13 +119,17 @@ class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_attackable=self._labels.n_movable,
         )
 
-    def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
+    def worst_flips(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> list[Witness | None]:
         """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
         exact, time_limit
             As in :meth:`certify`.
 
@@ -129,6 +139,7 @@ class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the training set and ``witness.labels`` to put there. None where no attack is
             known.
         """
+        check_threat(threat, self)
         costs = self._cheapest_costs(X).in_label_space(self._labels)
         _, upper, target = costs.cheapest(self._labels.n_labels)
         return [

@@ -18,6 +18,7 @@ from flipcert.flips._jit.reach import BEST, LOWER, UPPER
 from flipcert.flips.label_space import NAME_THE_SPACE, open_costs
 from flipcert.labels.encoding import class_indices, encode_labels
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import check_threat
 from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.linear.model import Block, LabelLinearModel
@@ -146,7 +147,9 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         costs = model.costs(rows, kind, time_limit if bound == "exact" else None, in_label_space)
         return costs.of_bound(bound, self.classes_, NAME_THE_SPACE)
 
-    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
+    def certify(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
         The radius of one label-linear model is exact for any weights.
@@ -155,6 +158,8 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
         exact, time_limit
             For ensembles; a single model is exact either way.
 
@@ -162,17 +167,22 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         Certificates
         """
+        check_threat(threat, self)
         model, rows = self._asked(X)
         blocks = model.radii(rows, current_watcher())
         return certificates_of_blocks(blocks, self.classes_, self._description)
 
-    def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
+    def worst_flips(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> list[Witness | None]:
         """Smallest set of label flips that changes each prediction.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
         exact, time_limit
             For ensembles; a single model is exact either way.
 
@@ -182,6 +192,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             ``witness.indices`` into the training set and ``witness.labels`` to put there, ``radius + 1`` of them, most
             influential first. None where no labelling changes the prediction.
         """
+        check_threat(threat, self)
         model, rows = self._asked(X)
         witnesses = model.witnesses(rows, current_watcher().progress("attacks"))
         return [in_user_labels(witness, self.classes_) for witness in witnesses]

@@ -52,8 +52,8 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
     >>> flipcert.certify(model, X[1::2]).radius[:5]
     array([ 5,  7, 10, 14,  7])
     """
-    classifier, inputs = _classifier_and_inputs(model, X, threat)
-    certificates: Certificates = classifier.certify(inputs, **options)
+    classifier, inputs = _classifier_and_inputs(model, X)
+    certificates: Certificates = classifier.certify(inputs, threat=threat, **options)
     return replace(certificates, model=behind(model, certificates.model))
 
 
@@ -90,15 +90,13 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
     >>> f"{len(witness)} flips turn {y[1]} into {flipped[0]}"
     '6 flips turn 0 into 1'
     """
-    classifier, inputs = _classifier_and_inputs(model, X, threat)
-    witnesses: list[Witness | None] = classifier.worst_flips(inputs, **options)
+    classifier, inputs = _classifier_and_inputs(model, X)
+    witnesses: list[Witness | None] = classifier.worst_flips(inputs, threat=threat, **options)
     return witnesses
 
 
-def _classifier_and_inputs(model: Any, X: ArrayLike, threat: str) -> tuple[Any, Any]:
+def _classifier_and_inputs(model: Any, X: ArrayLike) -> tuple[Any, Any]:
     """The classifier that answers, and the rows as it sees them, if labels and chance have no say in these."""
-    if threat != "flips":
-        raise ValueError(f'threat must be "flips", as there are no proofs for others here; got {threat!r}.')
     for pipeline in pipelines_of(model):
         require_label_free(pipeline)
         for name, step in pipeline.steps[:-1]:

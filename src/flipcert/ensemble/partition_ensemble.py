@@ -31,6 +31,7 @@ from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import check_threat
 from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.results.certificates import Certificates
@@ -203,7 +204,9 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         counts = self._counts(X).astype(np.float64)
         return counts[:, 1] - counts[:, 0] if self.classes_.size == 2 else counts
 
-    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
+    def certify(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
         Costs of label-linear base classifiers are exact where their weights are not negative, and the best bounds
@@ -213,6 +216,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
         exact : bool, default=False
             Solve integer programs for the costs that still leave a radius open.
         time_limit : float, default=60.0
@@ -222,6 +227,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Certificates
         """
+        check_threat(threat, self)
         check_number(time_limit, "time_limit")
 
         def certify(voters: Electorate, block: NDArray[Any], n_rows: int) -> Certificates:
@@ -254,13 +260,17 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rule = self.electorate_.rule
         return np.concatenate([rule.reach_costs(part, bound, time_limit) for part in self.ask(X, ballots)])
 
-    def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
+    def worst_flips(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> list[Witness | None]:
         """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
         exact : bool, default=False
             As in :meth:`certify`.
         time_limit : float, default=60.0
@@ -272,6 +282,7 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the whole training set and ``witness.labels`` to put there. None where no attack
             is known.
         """
+        check_threat(threat, self)
         check_number(time_limit, "time_limit")
 
         def attacks(voters: Electorate, block: NDArray[Any], n_rows: int) -> list[Witness | None]:

@@ -15,6 +15,7 @@ from flipcert.engine.watch import current_watcher
 from flipcert.flips._jit.reach import LOWER
 from flipcert.flips.costs import cost_block
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import check_threat
 from flipcert.labels.validation import check_choice, check_number
 from flipcert.linear.model import Block
 from flipcert.linear.weights import Weights
@@ -153,13 +154,17 @@ class SmoothedLinear(KernelRidge):
         model, rows = self._asked(X)
         return model.costs(rows, LOWER, refine=self._smoothed).lower
 
-    def certify(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> Certificates:
+    def certify(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> Certificates:
         """Certify each prediction: how many label flips it withstands.
 
         Parameters
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
         exact, time_limit
             For ensembles. ``radius_upper`` is exact for the prediction either way, ``radius`` what smoothing proves.
 
@@ -167,6 +172,7 @@ class SmoothedLinear(KernelRidge):
         -------
         Certificates
         """
+        check_threat(threat, self)
         self._warn_if_published()
         model, rows = self._asked(X)
         blocks = model.map_weights(rows, self._certify_block, current_watcher())
