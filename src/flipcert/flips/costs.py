@@ -106,6 +106,15 @@ def cost_block(
 
     ``tolerance`` is by how much rounding could have moved the sums of each row; costs that it could change are marked.
     """
+    prediction, lower, upper, lead, margin = decided_costs(weights, labels, offset, kind)
+    sensitive = np.zeros(prediction.size, np.bool_)
+    if tolerance is not None:
+        sensitive = (tolerance > 0) & (np.minimum(lead, margin.min(axis=1)) <= tolerance)
+    return FlipCosts(prediction, lower, upper, sensitive)
+
+
+def decided_costs(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], kind: int) -> tuple[Any, ...]:
+    """Predictions, lower and upper costs of all classes, the lead over the second class, and margins of all costs."""
     n_rows, shape = weights.shape[0], (weights.shape[0], labels.n_classes)
     prediction, lower, upper = (np.zeros(size, np.int64) for size in (n_rows, shape, shape))
     lead, margin = np.zeros(n_rows), np.zeros(shape)
@@ -120,10 +129,7 @@ def cost_block(
         exact = row.costs(kind)
         assert exact is not None, "integers decide everything"
         lower[t], upper[t], margin[t] = exact
-    sensitive = np.zeros(n_rows, np.bool_)
-    if tolerance is not None:
-        sensitive = (tolerance > 0) & (np.minimum(lead, margin.min(axis=1)) <= tolerance)
-    return FlipCosts(prediction, lower, upper, sensitive)
+    return prediction, lower, upper, lead, margin
 
 
 def close_gaps(
