@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from sklearn.linear_model import LogisticRegression
 
 import flipcert
 from benchmarks import published, published_loops
 from benchmarks.dynamic_program import dynamic_program_radii
-from flipcert.ensemble.published import published_radii
+from flipcert.experiments.bounds import published_radii
 from oracles import brute_force_costs, dynamic_program_radius
 from strategies import vote_problems
 
@@ -162,10 +161,3 @@ def one_flip_turns(weights, labels):
             if published.class_scores(weights, flipped, 3).argmax() != leader:
                 return True
     return False
-
-
-def test_published_radii_need_weights(blobs):
-    X_train, y_train, X_test, _ = blobs
-    model = flipcert.PartitionEnsemble(LogisticRegression(), n_partitions=2).fit(X_train, y_train)
-    with pytest.raises(ValueError, match=r"need a label-linear base classifier.*got LogisticRegression"):
-        published_radii(model, X_test)

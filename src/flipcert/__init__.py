@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         SmoothedLinear,
         WeightedNeighbors,
     )
-    from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
+    from flipcert.ensemble import PartitionEnsemble, assign_partitions, blackbox_radius, ensemble_radius
     from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
     from flipcert.exceptions import CertificateError, UnsolvedError
     from flipcert.flips import Witness, cheapest_flips, flip_costs
@@ -40,6 +40,7 @@ __all__ = [
     "UnsolvedError",
     "WeightedNeighbors",
     "Witness",
+    "assign_partitions",
     "blackbox_radius",
     "certified_accuracy",
     "certify",
@@ -67,7 +68,7 @@ _HOMES = {
         "SmoothedLinear",
         "WeightedNeighbors",
     ),
-    "flipcert.ensemble": ("PartitionEnsemble", "blackbox_radius", "ensemble_radius"),
+    "flipcert.ensemble": ("PartitionEnsemble", "assign_partitions", "blackbox_radius", "ensemble_radius"),
     "flipcert.evaluation.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),
     "flipcert.flips": ("Witness", "cheapest_flips", "flip_costs"),

@@ -29,6 +29,7 @@ from flipcert.ensemble.partition import RowsByPartition, assign_partitions
 from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
+from flipcert.flips.costs import KINDS
 from flipcert.flips.labels import Labels
 from flipcert.flips.witness import Witness
 from flipcert.outcome import Outcome
@@ -245,6 +246,56 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ballots: list[Ballots] = self._map("ballots", X, bound == "exact", time_limit)
         return np.concatenate([part.reach_costs(bound, time_limit) for part in ballots])
+
+    def voter_costs(
+        self, X: ArrayLike, bound: str = "lower", method: str = "best"
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Votes of the base classifiers, and the flips that turn each: what :func:`flipcert.ensemble_radius` takes.
+
+        :meth:`certify` needs only few of these costs, and is faster. They are costs in a fixed label space: that an
+        attacker may remove a class, where ``classes`` is not given, is known to :meth:`certify` alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs. The costs take ``8 * n_test * n_partitions * n_classes`` bytes.
+        bound : {"lower", "upper"}, default="lower"
+            Proven from below, or reached by an attack.
+        method : {"best", "published"}, default="best"
+            The tightest bounds at hand, or those of the EnsembleCert paper, as in :func:`flipcert.flip_costs`
+            (label-linear base classifiers only).
+
+        Returns
+        -------
+        votes : ndarray of int64 of shape (n_test, n_partitions)
+            Index into ``classes_`` that each base classifier votes for.
+        costs : ndarray of int64 of shape (n_test, n_partitions, n_classes)
+            Fewest flips among its labels that turn it to each class; above the number of all training labels where
+            nothing does, or no attack is known.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> import flipcert
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=10.0), n_partitions=10).fit(X[::2], y[::2])
+        >>> votes, costs = model.voter_costs(X[1::2], method="published")
+        >>> flipcert.ensemble_radius(votes, costs)[:6]
+        array([10,  7,  0,  5,  3,  3])
+        """
+        check_choice(bound, "bound", ("lower", "upper"))
+        check_choice(method, "method", ("best", "published"))
+        ballots: list[Ballots]
+        if is_label_linear(self.estimator):
+            ballots = self._map("all_costs", X, KINDS[bound, method], None)
+        elif method == "published":
+            raise ValueError(
+                f'method="published" needs a label-linear base classifier, such as KernelRidge; got {self.estimator!r}.'
+            )
+        else:
+            ballots = self._map("ballots", X, False, 0.0)
+        votes, costs = (np.concatenate([getattr(part, name) for part in ballots]) for name in ("votes", bound))
+        return votes, costs
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
         """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.

@@ -29,11 +29,10 @@ from flipcert.ensemble._settle import (
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.open_vote import OpenVote
-from flipcert.ensemble.published import PublishedRadii, radii_of
 from flipcert.ensemble.voters import Voter
 from flipcert.exceptions import CertificateError, UnsolvedError
 from flipcert.flips._ladder import UNDECIDED, Ladder, new_ladder
-from flipcert.flips._reach import BEST, PUBLISHED
+from flipcert.flips._reach import BEST
 from flipcert.flips.attack import attack_of_cost, change_prediction
 from flipcert.flips.costs import close_gaps, cost_block
 from flipcert.flips.labels import Labels
@@ -123,10 +122,6 @@ class WhiteBox(Electorate):
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
         return self.all_costs(X, n_rows, BEST, time_limit if exact else None)
-
-    def published(self, X: NDArray[Any], n_rows: int) -> PublishedRadii:
-        """Radii of each row under the bounds of the paper."""
-        return radii_of(self.all_costs(X, n_rows, PUBLISHED, None))
 
     def all_costs(self, X: NDArray[Any], n_rows: int, kind: int, time_limit: float | None) -> Ballots:
         """Votes and bounds of one kind on all costs; the gap between them is closed if there is time for that."""

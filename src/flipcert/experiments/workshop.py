@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from flipcert import __version__
 from flipcert.engine.watch import watched_by
-from flipcert.ensemble.published import published_radii
+from flipcert.experiments.bounds import published_radii
 from flipcert.experiments.figure import Cell
 from flipcert.experiments.parts import Part
 from flipcert.experiments.source import Source

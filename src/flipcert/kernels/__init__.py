@@ -10,5 +10,6 @@ from flipcert.kernels.conv_ntk import ConvNTK
 from flipcert.kernels.linear import Linear
 from flipcert.kernels.ntk import NTK
 from flipcert.kernels.rbf import RBF
+from flipcert.kernels.stored import StoredKernel
 
-__all__ = ["NTK", "RBF", "ConvNTK", "Kernel", "Linear"]
+__all__ = ["NTK", "RBF", "ConvNTK", "Kernel", "Linear", "StoredKernel"]
