@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flipcert.experiments.bounds import published_radii
 from hypothesis import given, settings
 
 import flipcert
 from benchmarks import published, published_loops
 from benchmarks.dynamic_program import dynamic_program_radii
-from flipcert.experiments.bounds import published_radii
 from oracles import brute_force_costs, dynamic_program_radius
 from strategies import vote_problems
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flipcert import datasets, features, kernels, plots
+    from flipcert import kernels, plots
     from flipcert.certificates import Certificates
     from flipcert.classifiers import (
         BoundedNetwork,
@@ -45,9 +45,7 @@ __all__ = [
     "certified_accuracy",
     "certify",
     "cheapest_flips",
-    "datasets",
     "ensemble_radius",
-    "features",
     "flip_costs",
     "kernels",
     "median_certified_robustness",
