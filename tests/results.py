@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import flipcert
-from flipcert.evaluation.report import notable_points
-from flipcert.evaluation.result import Attack, Result
+from flipcert.report import notable_points
+from flipcert.report.result import Attack, Result
 
 NASTY = np.array(
     [

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flipcert.classifiers.network._top import flips_below, sum_of_largest
+from flipcert.classifiers.network._jit.top import flips_below, sum_of_largest
 from flipcert.classifiers.network.boxes import cannot_win
 from flipcert.classifiers.network.intervals import Box, softmax, softmax_ahead
 from flipcert.classifiers.network.search import raise_floor

@@ -13,11 +13,21 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import flipcert
-from flipcert.classifiers._binned import LOWEST, N_TIMES, STEPS, evaluate, fill, loss_of, new_bins, rounding, time_of
-from flipcert.classifiers._chernoff import exponent
-from flipcert.classifiers.label_noise import LabelNoise
-from flipcert.classifiers.noise_curves import noise_curves
-from flipcert.flips.labels import Labels
+from flipcert.classifiers.smoothing._jit.binned import (
+    LOWEST,
+    N_TIMES,
+    STEPS,
+    evaluate,
+    fill,
+    loss_of,
+    new_bins,
+    rounding,
+    time_of,
+)
+from flipcert.classifiers.smoothing._jit.chernoff import exponent
+from flipcert.classifiers.smoothing.label_noise import LabelNoise
+from flipcert.classifiers.smoothing.noise_curves import noise_curves
+from flipcert.labels.labels import Labels
 from models import weights_of
 from oracles import brute_force_costs, exact_winner, labellings
 from strategies import label_problems

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import flipcert
 from flipcert.cli import app
-from flipcert.engine import engines
 from flipcert.engine.blocks import map_tasks, map_threads
+from flipcert.engine.cluster import engines
 from flipcert.engine.watch import Watcher, watched_by
 from flipcert.kernels import NTK, RBF
 from tests.clusters import kill_a_worker, two_workers
@@ -221,7 +221,7 @@ def test_training_data_are_sent_once(client, digits, monkeypatch, tmp_path):
 
 
 def without_the_clients_memory():
-    from flipcert.engine.shared import SharedArrays, Unreachable
+    from flipcert.engine.cluster.shared import SharedArrays, Unreachable
 
     def cannot(self):
         raise Unreachable("another machine")
@@ -230,7 +230,7 @@ def without_the_clients_memory():
 
 
 def with_it_again():
-    from flipcert.engine.shared import SharedArrays
+    from flipcert.engine.cluster.shared import SharedArrays
 
     SharedArrays.open = SharedArrays._opened
 

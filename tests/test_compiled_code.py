@@ -15,13 +15,13 @@ from numba.core.caching import IndexDataCacheFile
 import flipcert
 from flipcert.cli.progress import Display
 from flipcert.engine import jit
-from flipcert.engine.packing import unpack
-from flipcert.engine.worker import Parcel
+from flipcert.engine.cluster.packing import unpack
+from flipcert.engine.cluster.worker import Parcel
 
 PACKAGE = Path(flipcert.__file__).parent
 SCRIPT = """
 import numpy as np
-from flipcert.flips._ladder import beats, leader
+from flipcert.flips._jit.ladder import beats, leader
 print(leader(np.array([1.0, 1.0]), 0.0), sum(leader.stats.cache_hits.values()))
 """
 # A compiled function that adds up a tuple, whose type is defined in a file that holds no compiled code.

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import flipcert
 from command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, summary_of
-from flipcert.description import describe
+from flipcert.classifiers.description import describe
 from flipcert.kernels import NTK, RBF, ConvNTK
 from pages import Page
 

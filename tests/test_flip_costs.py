@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flipcert
-from flipcert.flips import _reach
+from flipcert.flips._jit import reach
 from flipcert.flips.costs import cost_block, radius_block
-from flipcert.flips.labels import Labels
 from flipcert.flips.rows import DoubleRow, IntegerRow
+from flipcert.labels.labels import Labels
 from oracles import brute_force_costs, exact_winner
 from strategies import FAMILIES, label_problems
 
@@ -94,14 +94,14 @@ def test_integers_agree_with_doubles():
     weights, codes, n_classes = many_rows(0)
     labels = Labels.of(codes, n_classes)
     offset = np.zeros((weights.shape[0], n_classes))
-    for kind in (_reach.LOWER, _reach.UPPER, _reach.BEST, _reach.PUBLISHED_LOWER, _reach.PUBLISHED_UPPER):
+    for kind in (reach.LOWER, reach.UPPER, reach.BEST, reach.PUBLISHED_LOWER, reach.PUBLISHED_UPPER):
         costs = cost_block(weights, labels, offset, kind)
         for t in range(weights.shape[0]):
             row = IntegerRow(weights[t], labels, offset[t])
             lower, upper, margin = row.costs(kind)
             assert row.prediction == costs.prediction[t]
             assert row.lead == pytest.approx(costs.lead[t], abs=1e-12)
-            if kind in (_reach.UPPER, _reach.BEST) and row.has_negative:
+            if kind in (reach.UPPER, reach.BEST) and row.has_negative:
                 # Mixtures of rivals are for doubles only: they tighten bounds, they decide nothing.
                 assert (lower <= costs.lower[t]).all()
                 assert (upper >= costs.upper[t]).all()
@@ -119,8 +119,8 @@ def test_compiled_code_agrees_with_its_python_source():
     for row in weights:
         double, integer = DoubleRow(row, labels, offset), IntegerRow(row, labels, offset)
         for target in range(n_classes):
-            compiled, _ = double.run(_reach.level_cost, target, double.slack, 99, 1, True)
-            interpreted, _ = integer.run(_reach.level_cost, target, 0, 99, 1, True)
+            compiled, _ = double.run(reach.level_cost, target, double.slack, 99, 1, True)
+            interpreted, _ = integer.run(reach.level_cost, target, 0, 99, 1, True)
             assert compiled == interpreted
             if compiled < 99:
                 assert np.array_equal(double.recorded(compiled).indices, integer.recorded(compiled).indices)
@@ -147,7 +147,7 @@ def test_short_ladders_change_nothing(n, kind):
     radii = radius_block(weights, labels, offset)
     for t in range(0, 20, 1 if n < 1000 else 4):
         row = IntegerRow(weights[t], labels, offset[t])  # always whole
-        lower, upper, _ = row.costs(_reach.BEST)
+        lower, upper, _ = row.costs(reach.BEST)
         assert (costs.lower[t] >= lower).all()
         assert (costs.upper[t] <= upper).all()
         if not row.has_negative:
@@ -271,17 +271,17 @@ def test_what_a_coarse_error_bound_decides_is_right(problem, slack):
         if row.prediction == -1:
             continue
         assert row.prediction == first
-        cost, _, _, _ = row.run(_reach.cheapest_change, coarse, labels.unreachable)
+        cost, _, _, _ = row.run(reach.cheapest_change, coarse, labels.unreachable)
         if cost != -1:
             assert cost == np.delete(truth, first).min()
         lower, upper, margin = (np.zeros(n_classes, kind) for kind in (np.int64, np.int64, float))
         state = row.run(
-            _reach.row_costs,
+            reach.row_costs,
             first,
             coarse,
             max(coarse, row.rounding),
             labels.unreachable,
-            _reach.BEST,
+            reach.BEST,
             row.has_negative,
             lower,
             upper,

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.utils import get_tags
 
 import flipcert
-from flipcert.known_transformers import _HOMES, is_label_free, known_name
+from flipcert.labels.known_transformers import _HOMES, is_label_free, known_name
 
 COMPOSITES = {"Pipeline", "FeatureUnion", "ColumnTransformer"}
 KNOWN = {

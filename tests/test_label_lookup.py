@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import flipcert
-from flipcert.classifiers.targets import class_indices
+from flipcert.labels.encoding import class_indices
 
 LABELS = st.one_of(
     st.integers(-3, 3),

@@ -10,10 +10,10 @@ from scipy.optimize import lsq_linear
 from sklearn.base import clone
 
 import flipcert
-from flipcert.classifiers import svm_point
-from flipcert.classifiers._svm_dual import score_ranges
-from flipcert.classifiers.svm_machine import Machine
-from flipcert.classifiers.svm_point import Point
+from flipcert.classifiers.milp_svm import point as svm_point
+from flipcert.classifiers.milp_svm._jit.dual import score_ranges
+from flipcert.classifiers.milp_svm.machine import Machine
+from flipcert.classifiers.milp_svm.point import Point
 from models import votes_of
 
 

@@ -16,7 +16,7 @@ import flipcert
 import network_oracle
 from flipcert.engine.blocks import one_blas_thread
 from flipcert.kernels import NTK, ConvNTK, conv_ntk
-from flipcert.kernels._dual import dual_row
+from flipcert.kernels._jit.dual import dual_row
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = json.loads((DATA / "conv-ntk.json").read_text())

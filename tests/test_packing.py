@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import flipcert
-from flipcert.engine import worker
-from flipcert.engine.packing import Rows, pack, unpack
-from flipcert.engine.shared import Unreachable
-from flipcert.engine.worker import Parcel, run
+from flipcert.engine.cluster import worker
+from flipcert.engine.cluster.packing import Rows, pack, unpack
+from flipcert.engine.cluster.shared import Unreachable
+from flipcert.engine.cluster.worker import Parcel, run
 
 SLICES = st.slices(7).filter(lambda s: len(range(7)[s]) > 0)
 
@@ -127,7 +127,7 @@ def test_rows_that_both_sides_have_do_not_come_back():
 
 
 def test_compiled_functions_go_by_name():
-    from flipcert.engine._bits import lowest_bit
+    from flipcert.engine._jit.bits import lowest_bit
 
     packed = pack(partial(lowest_bit, np.array([0.5])))
     assert packed.nbytes < 2000

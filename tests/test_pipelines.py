@@ -21,7 +21,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler, TargetEncoder
 
 import flipcert
-from flipcert.known_transformers import is_label_free
+from flipcert.labels.known_transformers import is_label_free
 
 
 class Centre(TransformerMixin, BaseEstimator):

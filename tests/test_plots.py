@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import flipcert
 from flipcert import plots
-from flipcert.evaluation.series import Bins, Curves, Medians, class_spreads
+from flipcert.report.series import Bins, Curves, Medians, class_spreads
 from results import made_up
 
 KINDS = {

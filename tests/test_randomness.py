@@ -35,7 +35,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeRegressor
 
 import flipcert
-from flipcert.randomness import chances
+from flipcert.labels.randomness import chances
 
 
 class Jitter(TransformerMixin, BaseEstimator):

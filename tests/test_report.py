@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import flipcert
-from flipcert.evaluation.report import notable_points, report_page
-from flipcert.evaluation.words import percent
+from flipcert.report import notable_points, report_page
+from flipcert.report.words import percent
 from pages import Page, png_pixels
 from results import described, made_up, real_result, sweep
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import flipcert
-from flipcert.evaluation.report import report_page, write_report
-from flipcert.evaluation.result import Attack, Result
-from flipcert.evaluation.words import percent
+from flipcert.report import report_page, write_report
+from flipcert.report.result import Attack, Result
+from flipcert.report.words import percent
 from pages import Page
 from results import NASTY, described, made_up, real_result
 

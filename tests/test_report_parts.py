@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flipcert.evaluation.report.labels import place_labels
-from flipcert.evaluation.report.pictures import Album, png, thumbnail
-from flipcert.evaluation.words import Exposure, headline, percent, setting, shorten
+from flipcert.report.curve_names import place_labels
+from flipcert.report.pictures import Album, png, thumbnail
+from flipcert.report.words import Exposure, headline, percent, setting, shorten
 from pages import png_pixels
 
 

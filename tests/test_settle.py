@@ -9,7 +9,7 @@ from sklearn.base import clone
 import flipcert
 from flipcert.engine import buffers as buffer_module
 from flipcert.engine.buffers import Buffers
-from flipcert.ensemble._outcome import N_COLUMNS, blackbox_rows
+from flipcert.ensemble._jit.outcome import N_COLUMNS, blackbox_rows
 from flipcert.ensemble.votes import change_costs
 from models import all_costs
 from oracles import dynamic_program_radius

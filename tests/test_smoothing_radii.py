@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flipcert
-from flipcert.classifiers._critical import critical_table
-from flipcert.classifiers.label_noise import LabelNoise
+from flipcert.classifiers.smoothing._jit.critical import critical_table
+from flipcert.classifiers.smoothing.label_noise import LabelNoise
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])

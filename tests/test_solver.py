@@ -10,8 +10,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import flipcert
 from flipcert.flips import search, solver
 from flipcert.flips.costs import cost_block
-from flipcert.flips.labels import Labels
 from flipcert.flips.rows import IntegerRow
+from flipcert.labels.labels import Labels
 from oracles import brute_force_costs, exact_winner
 from strategies import label_problems
 

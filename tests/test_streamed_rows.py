@@ -12,13 +12,13 @@ from sklearn.base import clone
 import flipcert
 from flipcert.engine import tiles as grid
 from flipcert.flips import streamed_rows
-from flipcert.flips._ladder import sums_are_exact
+from flipcert.flips._jit.ladder import sums_are_exact
 from flipcert.flips.chosen import as_fixed
-from flipcert.flips.labels import Labels
 from flipcert.flips.passes import Tiles, add_exactly, survey
 from flipcert.flips.streamed_rows import StreamedRows
 from flipcert.flips.whole_rows import WholeRows
 from flipcert.kernels import NTK, RBF
+from flipcert.labels.labels import Labels
 from oracles import brute_force_costs, exact_scores, exact_winner
 from strategies import FAMILIES, label_problems
 

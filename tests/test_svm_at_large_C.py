@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import flipcert
-from flipcert.classifiers import svm_machine
-from flipcert.classifiers.svm_machine import Machine
+from flipcert.classifiers.milp_svm import machine as svm_machine
+from flipcert.classifiers.milp_svm.machine import Machine
 
 
 def exact_weight(x, is_in, C):

@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import flipcert
 from flipcert.flips.costs import close_gaps, cost_block, radius_block
-from flipcert.flips.labels import Labels
 from flipcert.kernels import RBF
+from flipcert.labels.labels import Labels
 from oracles import brute_force_costs
 from strategies import label_problems
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 import flipcert
-from flipcert.ensemble._knapsack import plan_rows
-from flipcert.ensemble._winning import reach_lower, reach_upper
+from flipcert.ensemble._jit.knapsack import plan_rows
+from flipcert.ensemble._jit.winning import reach_lower, reach_upper
 from flipcert.ensemble.program import exact_reach
 from flipcert.ensemble.votes import change_costs
 from oracles import (

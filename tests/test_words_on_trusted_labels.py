@@ -14,11 +14,11 @@ from sklearn.tree import DecisionTreeClassifier
 import flipcert
 from command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, run, summary_of
 from flipcert import plots
-from flipcert.evaluation.report import report_page
-from flipcert.evaluation.result import Result
-from flipcert.evaluation.series import Curves, Medians
-from flipcert.evaluation.summary import summarise
-from flipcert.evaluation.words import Exposure, headline
+from flipcert.report import report_page
+from flipcert.report.key_figures import summarise
+from flipcert.report.result import Result
+from flipcert.report.series import Curves, Medians
+from flipcert.report.words import Exposure, headline
 from pages import Page
 from results import made_up, some_trusted
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import flipcert
 from command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, run, summary_of
-from flipcert.evaluation.report import report_page
-from flipcert.evaluation.result import Result
-from flipcert.evaluation.worth import Standing, choose, one_answer, why
+from flipcert.report import report_page
+from flipcert.report.result import Result
+from flipcert.report.worth import Standing, choose, one_answer, why
 from pages import Page
 
 

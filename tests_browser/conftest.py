@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import flipcert
-from flipcert.evaluation.report import write_report
+from flipcert.report import write_report
 from tests.results import NASTY, described, made_up, real_result, some_trusted, sweep
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"

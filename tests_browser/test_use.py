@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flipcert
-from flipcert.evaluation.words import percent
+from flipcert.report.words import percent
 
 
 def chosen(page):

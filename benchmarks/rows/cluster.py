@@ -14,7 +14,7 @@ from benchmarks.data import cifar10
 from benchmarks.records import Record
 from benchmarks.settings import Settings
 from benchmarks.timing import Spread, compare
-from flipcert.certificates import Certificates
+from flipcert.results.certificates import Certificates
 
 _WORKERS = 2
 _LIMIT = 1.25

@@ -21,7 +21,7 @@ from benchmarks.settings import Settings
 from benchmarks.timing import Spread
 from flipcert.engine.blocks import block_rows, map_tasks, map_threads
 from flipcert.flips.costs import radius_block
-from flipcert.flips.labels import Labels
+from flipcert.labels.labels import Labels
 
 _CORES = 2
 _ROWS = 32

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcert import kernels, plots
-    from flipcert.certificates import Certificates
     from flipcert.classifiers import (
         BoundedNetwork,
         FixedBudget,
@@ -17,12 +16,13 @@ if TYPE_CHECKING:
         SmoothedLinear,
         WeightedNeighbors,
     )
+    from flipcert.classifiers.pipelines import certify, worst_flips
     from flipcert.ensemble import PartitionEnsemble, assign_partitions, blackbox_radius, ensemble_radius
-    from flipcert.evaluation.metrics import certified_accuracy, median_certified_robustness
     from flipcert.exceptions import CertificateError, UnsolvedError
     from flipcert.flips import Witness, cheapest_flips, flip_costs
-    from flipcert.label_free import LabelFree
-    from flipcert.pipelines import certify, worst_flips
+    from flipcert.labels.label_free import LabelFree
+    from flipcert.results.certificates import Certificates
+    from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
 __version__ = "0.1.0"
 
@@ -56,7 +56,7 @@ __all__ = [
 # Where each public name lives. It is imported when first used: the help of the command line should not wait for
 # compilers and linear algebra.
 _HOMES = {
-    "flipcert.certificates": ("Certificates",),
+    "flipcert.results.certificates": ("Certificates",),
     "flipcert.classifiers": (
         "BoundedNetwork",
         "FixedBudget",
@@ -67,11 +67,11 @@ _HOMES = {
         "WeightedNeighbors",
     ),
     "flipcert.ensemble": ("PartitionEnsemble", "assign_partitions", "blackbox_radius", "ensemble_radius"),
-    "flipcert.evaluation.metrics": ("certified_accuracy", "median_certified_robustness"),
+    "flipcert.results.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),
     "flipcert.flips": ("Witness", "cheapest_flips", "flip_costs"),
-    "flipcert.label_free": ("LabelFree",),
-    "flipcert.pipelines": ("certify", "worst_flips"),
+    "flipcert.labels.label_free": ("LabelFree",),
+    "flipcert.classifiers.pipelines": ("certify", "worst_flips"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

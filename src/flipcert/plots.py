@@ -1,6 +1,6 @@
 """Plots of certificates as matplotlib figures. Needs matplotlib (``pip install "flipcert[plot]"``)."""
 
-from flipcert.evaluation.plots import (
+from flipcert.report.plots import (
     plot_certified_accuracy,
     plot_median_robustness,
     plot_radii,

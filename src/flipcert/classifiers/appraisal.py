@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from flipcert.certificates import Certificates
-from flipcert.classifiers.targets import in_user_labels, predicted_indices
 from flipcert.engine.blocks import join, watched_blocks
 from flipcert.engine.watch import current_watcher
 from flipcert.exceptions import CertificateError
 from flipcert.flips.costs import require_closed
 from flipcert.flips.label_space import NAME_THE_SPACE
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
-from flipcert.outcome import Outcome
-from flipcert.validation import check_choice, check_integers
+from flipcert.labels.encoding import in_user_labels, predicted_indices
+from flipcert.labels.labels import Labels
+from flipcert.labels.validation import check_choice, check_integers
+from flipcert.results.certificates import Certificates
+from flipcert.results.outcome import Outcome
+from flipcert.results.witness import Witness
 
 
 def no_attack(row: int, target: int) -> Witness:

@@ -14,11 +14,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
-from flipcert.classifiers.targets import class_indices, encode_labels, predicted_indices, refuse_other_classes
-from flipcert.description import describe
-from flipcert.flips.labels import Labels
-from flipcert.steps import prefix_of_final_step
-from flipcert.validation import check_integers, check_mask
+from flipcert.classifiers.description import describe
+from flipcert.labels.encoding import class_indices, encode_labels, predicted_indices, refuse_other_classes
+from flipcert.labels.labels import Labels
+from flipcert.labels.steps import prefix_of_final_step
+from flipcert.labels.validation import check_integers, check_mask
 
 IsRobust = Callable[[Any, NDArray[Any], int], ArrayLike]
 

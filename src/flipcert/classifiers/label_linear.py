@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flipcert.certificates import Certificates
-from flipcert.classifiers.product import Product
-from flipcert.classifiers.targets import class_indices, encode_labels, in_user_labels
-from flipcert.description import describe
+from flipcert.classifiers.description import describe
 from flipcert.engine.blocks import (
     SMALLEST_BLOCK,
     block_rows,
@@ -28,17 +25,20 @@ from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY, refuse_underflow
 from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher, current_watcher
-from flipcert.flips._reach import BEST, LOWER, UPPER
+from flipcert.flips._jit.reach import BEST, LOWER, UPPER
 from flipcert.flips.costs import Costs, close_gaps, cost_block, require_closed
 from flipcert.flips.label_space import NAME_THE_SPACE, in_label_space, open_costs
-from flipcert.flips.labels import Labels
 from flipcert.flips.passes import Tiles
 from flipcert.flips.streamed_rows import StreamedRows
 from flipcert.flips.whole_rows import Rows, WholeRows
-from flipcert.flips.witness import Witness
-from flipcert.outcome import Outcome
-from flipcert.training import check_training
-from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.labels.encoding import class_indices, encode_labels, in_user_labels
+from flipcert.labels.labels import Labels
+from flipcert.labels.training_set import check_training
+from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.linear.product import Product
+from flipcert.results.certificates import Certificates
+from flipcert.results.outcome import Outcome
+from flipcert.results.witness import Witness
 
 
 class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.classifiers._distances import nearest_rows, weigh_by_distance
+from flipcert.classifiers._jit.distances import nearest_rows, weigh_by_distance
 from flipcert.classifiers.label_linear import LabelLinearClassifier
 from flipcert.engine.rounding import Factor, row_norms
 from flipcert.kernels.base import Kernel, as_kernel

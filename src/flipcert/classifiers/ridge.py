@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
-from flipcert.classifiers.product import Product
 from flipcert.classifiers.ridge_features import finite_sum, weight_map
 from flipcert.engine.cholesky import Cholesky, triangle_bytes
 from flipcert.engine.memory import available_memory
 from flipcert.engine.tiles import write_tiles
-from flipcert.validation import check_number
+from flipcert.labels.validation import check_number
+from flipcert.linear.product import Product
 
 # Beyond the system itself: blocks of test rows, and what else runs on the machine.
 _SPARE = 1.1

@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
-from flipcert.classifiers.product import Product
 from flipcert.classifiers.ridge_features import finite_sum
 from flipcert.engine.blocks import map_blocks
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.mapped import row_pieces
 from flipcert.engine.tiles import tiles, write_tiles
-from flipcert.validation import check_number
+from flipcert.labels.validation import check_number
+from flipcert.linear.product import Product
 
 
 class KernelSVM(KernelClassifier):

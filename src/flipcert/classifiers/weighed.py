@@ -15,7 +15,7 @@ from flipcert.engine.blocks import join
 from flipcert.engine.rounding import SAFETY
 from flipcert.flips.attack import attack_of_cost
 from flipcert.flips.costs import Costs, close_gaps, cost_block
-from flipcert.flips.witness import Witness
+from flipcert.results.witness import Witness
 
 # Seconds to find the flips of an attack whose cost is known already.
 _REPLAY_TIME = 60.0

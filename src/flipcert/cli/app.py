@@ -208,6 +208,6 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Certify, sweep and report on handwritten digits that come with the package; no network."""
-    from flipcert.demo import run_demo
+    from flipcert.cli.demo import run_demo
 
     run_demo(out, quiet)

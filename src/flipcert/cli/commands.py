@@ -24,8 +24,9 @@ from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.cli.verification import print_verification
 from flipcert.datasets.files import Columns, digest, read_table
 from flipcert.datasets.table import Table
-from flipcert.evaluation.report import write_report
-from flipcert.evaluation.result import Result
+from flipcert.labels.validation import check_number
+from flipcert.report import write_report
+from flipcert.report.result import Result
 from flipcert.runs.describe import describe_point, describe_run
 from flipcert.runs.flip_list import flip_list
 from flipcert.runs.folder import RunFolder
@@ -35,7 +36,6 @@ from flipcert.runs.settings import Settings
 from flipcert.runs.store import read_results, write_results
 from flipcert.runs.stored_run import StoredRun
 from flipcert.runs.verification import verify_run
-from flipcert.validation import check_number
 
 
 def certify_command(

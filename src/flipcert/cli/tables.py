@@ -11,11 +11,11 @@ from rich import box
 from rich.table import Table
 
 from flipcert.cli.console import results
-from flipcert.evaluation.result import Result
-from flipcert.evaluation.series import counted
-from flipcert.evaluation.summary import summarise
-from flipcert.evaluation.words import Exposure, amount, headline, plural
-from flipcert.evaluation.worth import WHAT_MENDS_IT, Standing, rule, why
+from flipcert.report.key_figures import summarise
+from flipcert.report.result import Result
+from flipcert.report.series import counted
+from flipcert.report.words import Exposure, amount, headline, plural
+from flipcert.report.worth import WHAT_MENDS_IT, Standing, rule, why
 from flipcert.runs.flip_list import FlipList
 
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flipcert.cli.console import results
-from flipcert.evaluation.words import plural
+from flipcert.report.words import plural
 from flipcert.runs.comparisons import COMPARISONS, Verification
 from flipcert.runs.describe import versions
 

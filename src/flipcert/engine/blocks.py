@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
-from flipcert.engine.engines import current_engine, run_on
+from flipcert.engine.cluster.engines import current_engine, run_on
+from flipcert.engine.cluster.worker import on_worker
 from flipcert.engine.question import Asked, Question
 from flipcert.engine.threads import on_threads, shared_memory_backend
 from flipcert.engine.watch import Watcher
-from flipcert.engine.worker import on_worker
 
 # Larger blocks make the product no faster; smaller ones make it slower, but keep all cores busy where rows are few.
 LARGEST_BLOCK, SMALLEST_BLOCK = 512, 32

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine._bits import lowest_bit
+from flipcert.engine._jit.bits import lowest_bit
 from flipcert.engine.mapped import row_pieces
 
 SAFETY = 16.0

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._knapsack import plan_rows, tally
-from flipcert.ensemble._winning import reach_lower, reach_upper
+from flipcert.ensemble._jit.knapsack import plan_rows, tally
+from flipcert.ensemble._jit.winning import reach_lower, reach_upper
 from flipcert.ensemble.program import exact_reach
 from flipcert.ensemble.votes import change_costs
 from flipcert.exceptions import UnsolvedError
 from flipcert.flips.costs import require_closed
 from flipcert.flips.label_space import NAME_THE_SPACE
-from flipcert.flips.labels import Labels
+from flipcert.labels.labels import Labels
 
 
 @dataclass

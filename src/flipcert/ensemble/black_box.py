@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._outcome import N_COLUMNS, blackbox_rows
+from flipcert.ensemble._jit.outcome import N_COLUMNS, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.voters import Voter, vote
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
-from flipcert.outcome import Outcome
+from flipcert.labels.labels import Labels
+from flipcert.results.outcome import Outcome
+from flipcert.results.witness import Witness
 
 
 class BlackBox(Electorate):

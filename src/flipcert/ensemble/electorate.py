@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER
+from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.voters import Voter
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
-from flipcert.outcome import Outcome
+from flipcert.labels.labels import Labels
+from flipcert.results.outcome import Outcome
+from flipcert.results.witness import Witness
 
 
 def outcome_of(table: NDArray[np.int64]) -> Outcome:

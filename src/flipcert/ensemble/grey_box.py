@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from flipcert.classifiers.appraisal import Appraisal, appraise
 from flipcert.engine.blocks import map_tasks, map_threads
-from flipcert.engine.engines import current_engine
-from flipcert.ensemble._knapsack import plan_rows
-from flipcert.ensemble._outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
+from flipcert.engine.cluster.engines import current_engine
+from flipcert.ensemble._jit.knapsack import plan_rows
+from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes import change_costs
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
-from flipcert.outcome import Outcome
-from flipcert.steps import inputs_of_final_step
+from flipcert.labels.labels import Labels
+from flipcert.labels.steps import inputs_of_final_step
+from flipcert.results.outcome import Outcome
+from flipcert.results.witness import Witness
 
 
 class GreyBox(Electorate):

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._outcome import BLACKBOX, LOWER, RUNNER_UP, TARGET, UPPER, WINNER
-from flipcert.ensemble._settle import Slate
-from flipcert.flips.labels import Labels
+from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, RUNNER_UP, TARGET, UPPER, WINNER
+from flipcert.ensemble._jit.settle import Slate
 from flipcert.flips.rows import as_integers
-from flipcert.flips.witness import Witness
+from flipcert.labels.labels import Labels
+from flipcert.results.witness import Witness
 
 
 class OpenVote:

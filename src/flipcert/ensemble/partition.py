@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from flipcert.engine.cluster.packing import Rows
 from flipcert.engine.mapped import give_back, is_large, row_pieces, scratch
-from flipcert.engine.packing import Rows
-from flipcert.validation import check_choice, check_integers
+from flipcert.labels.validation import check_choice, check_integers
 
 RULES = ("sorted", "hash", "random")
 

@@ -13,13 +13,11 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flipcert.certificates import Certificates
-from flipcert.classifiers.targets import encode_labels, in_user_labels
-from flipcert.description import describe
+from flipcert.classifiers.description import describe
 from flipcert.engine.blocks import join, map_blocks, map_tasks
-from flipcert.engine.engines import functions_stay
+from flipcert.engine.cluster.engines import functions_stay
+from flipcert.engine.cluster.packing import Rows
 from flipcert.engine.mapped import is_large
-from flipcert.engine.packing import Rows
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.black_box import BlackBox
@@ -30,11 +28,13 @@ from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
-from flipcert.outcome import Outcome
-from flipcert.training import check_training
-from flipcert.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.labels.encoding import encode_labels, in_user_labels
+from flipcert.labels.labels import Labels
+from flipcert.labels.training_set import check_training
+from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.results.certificates import Certificates
+from flipcert.results.outcome import Outcome
+from flipcert.results.witness import Witness
 
 
 class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

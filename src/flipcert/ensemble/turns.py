@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Any
 
-from flipcert.randomness import contents
+from flipcert.labels.randomness import contents
 
 _TURN = Lock()
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from flipcert.classifiers.label_linear import LabelLinearClassifier
-from flipcert.classifiers.targets import predicted_indices, refuse_other_classes
 from flipcert.ensemble.turns import turn_of
-from flipcert.known_transformers import is_label_free
-from flipcert.randomness import chances
-from flipcert.steps import final_step, inputs_of_final_step, pipelines_of, prefix_of_final_step, transforms
+from flipcert.labels.encoding import predicted_indices, refuse_other_classes
+from flipcert.labels.known_transformers import is_label_free
+from flipcert.labels.randomness import chances
+from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of, prefix_of_final_step, transforms
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.ensemble._knapsack import change_rows
-from flipcert.validation import check_integers
+from flipcert.ensemble._jit.knapsack import change_rows
+from flipcert.labels.validation import check_integers
 
 
 def ensemble_radius(

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.product import Product
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.rounding import SAFETY, refuse_underflow
-from flipcert.ensemble._knapsack import LEAVES
-from flipcert.ensemble._outcome import LOWER, N_COLUMNS, UPPER
-from flipcert.ensemble._settle import (
+from flipcert.ensemble._jit.knapsack import LEAVES
+from flipcert.ensemble._jit.outcome import LOWER, N_COLUMNS, UPPER
+from flipcert.ensemble._jit.settle import (
     TOGETHER,
     Roll,
     Slate,
@@ -31,15 +30,16 @@ from flipcert.ensemble.electorate import Electorate, outcome_of
 from flipcert.ensemble.open_vote import OpenVote
 from flipcert.ensemble.voters import Voter
 from flipcert.exceptions import CertificateError, UnsolvedError
-from flipcert.flips._ladder import UNDECIDED, Ladder, new_ladder
-from flipcert.flips._reach import BEST
+from flipcert.flips._jit.ladder import UNDECIDED, Ladder, new_ladder
+from flipcert.flips._jit.reach import BEST
 from flipcert.flips.attack import attack_of_cost, change_prediction
 from flipcert.flips.costs import close_gaps, cost_block
-from flipcert.flips.labels import Labels
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
-from flipcert.flips.witness import Witness
-from flipcert.outcome import Outcome
+from flipcert.labels.labels import Labels
+from flipcert.linear.product import Product
+from flipcert.results.outcome import Outcome
+from flipcert.results.witness import Witness
 
 
 class WhiteBox(Electorate):

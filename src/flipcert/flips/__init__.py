@@ -6,6 +6,6 @@ floating-point numbers cannot, and closes gaps with a solver.
 
 from flipcert.flips.attack import cheapest_flips
 from flipcert.flips.costs import flip_costs
-from flipcert.flips.witness import Witness
+from flipcert.results.witness import Witness
 
 __all__ = ["Witness", "cheapest_flips", "flip_costs"]

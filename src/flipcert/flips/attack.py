@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.exceptions import CertificateError
-from flipcert.flips._ladder import UNDECIDED
-from flipcert.flips._level import level_cost
-from flipcert.flips._reach import (
+from flipcert.flips._jit.ladder import UNDECIDED
+from flipcert.flips._jit.level import level_cost
+from flipcert.flips._jit.reach import (
     BY_LEVEL,
     NO_ATTACK,
     RECORDED,
@@ -19,12 +19,12 @@ from flipcert.flips._reach import (
     cheapest_change,
     reach_bounds,
 )
-from flipcert.flips._rival import dearest_rival
-from flipcert.flips.labels import Labels, check_labels
+from flipcert.flips._jit.rival import dearest_rival
 from flipcert.flips.rows import DoubleRow, IntegerRow, Row
 from flipcert.flips.solver import cheapest_attack
-from flipcert.flips.witness import Witness
-from flipcert.validation import check_choice, check_integers, check_number, check_offset, check_weights
+from flipcert.labels.labels import Labels, check_labels
+from flipcert.labels.validation import check_choice, check_integers, check_number, check_offset, check_weights
+from flipcert.results.witness import Witness
 
 
 def cheapest_flips(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.flips._ladder import COUNT, DEEPEST, FLOOR, INDEX, new_ladder
-from flipcert.flips._select import build_chosen
-from flipcert.flips._stream import LOWEST
-from flipcert.flips.labels import Coded, Labels
+from flipcert.flips._jit.ladder import COUNT, DEEPEST, FLOOR, INDEX, new_ladder
+from flipcert.flips._jit.select import build_chosen
+from flipcert.flips._jit.stream import LOWEST
 from flipcert.flips.rows import Integers, Row
+from flipcert.labels.labels import Coded, Labels
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.exceptions import UnsolvedError
-from flipcert.flips import _blocks, _reach
-from flipcert.flips._ladder import new_ladder
-from flipcert.flips.labels import Labels, check_labels
+from flipcert.flips._jit import blocks, reach
+from flipcert.flips._jit.ladder import new_ladder
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
-from flipcert.validation import check_choice, check_number, check_offset, check_weights
+from flipcert.labels.labels import Labels, check_labels
+from flipcert.labels.validation import check_choice, check_number, check_offset, check_weights
 
 KINDS = {
-    ("lower", "best"): _reach.LOWER,
-    ("upper", "best"): _reach.UPPER,
-    ("exact", "best"): _reach.BEST,
-    ("lower", "published"): _reach.PUBLISHED_LOWER,
-    ("upper", "published"): _reach.PUBLISHED_UPPER,
+    ("lower", "best"): reach.LOWER,
+    ("upper", "best"): reach.UPPER,
+    ("exact", "best"): reach.BEST,
+    ("lower", "published"): reach.PUBLISHED_LOWER,
+    ("upper", "published"): reach.PUBLISHED_UPPER,
 }
 
 
@@ -106,7 +106,7 @@ class Radii:
     margin: NDArray[np.float64]
 
 
-def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], kind: int = _reach.BEST) -> Costs:
+def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], kind: int = reach.BEST) -> Costs:
     """Flip costs of one block of rows (inputs already checked)."""
     shape = (weights.shape[0], labels.n_classes)
     costs = Costs(
@@ -117,7 +117,7 @@ def cost_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64
         margin=np.zeros(shape),
     )
     decided = np.zeros(shape[0], np.bool_)
-    _blocks.cost_rows(
+    blocks.cost_rows(
         weights, labels.coded, offset, labels.unreachable, kind, new_ladder(labels.n_labels, labels.n_classes),
         costs.prediction, costs.lower, costs.upper, costs.lead, costs.margin, decided,
     )  # fmt: skip
@@ -160,7 +160,7 @@ def radius_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float
     prediction, runner_up, cost, target = (np.zeros(n_rows, np.int64) for _ in range(4))
     radii = Radii(prediction, runner_up, cost, target, margin=np.zeros(n_rows))
     decided = np.zeros(n_rows, np.bool_)
-    _blocks.radius_rows(
+    blocks.radius_rows(
         weights, labels.coded, offset, labels.unreachable, new_ladder(labels.n_labels, labels.n_classes),
         radii.prediction, radii.runner_up, radii.cost, radii.target, radii.margin, decided,
     )  # fmt: skip
@@ -180,7 +180,7 @@ def score_block(
     prediction = np.zeros(n_rows, np.int64)
     decided = np.zeros(n_rows, np.bool_)
     ladder = new_ladder(labels.n_labels, labels.n_classes)
-    _blocks.score_rows(weights, labels.coded, offset, ladder, scores, prediction, decided)
+    blocks.score_rows(weights, labels.coded, offset, ladder, scores, prediction, decided)
     for t in np.flatnonzero(~decided):
         prediction[t] = IntegerRow(weights[t], labels, offset[t]).prediction
     return scores, prediction

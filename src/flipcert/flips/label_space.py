@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.flips._ladder import UNDECIDED
-from flipcert.flips._reach import cheapest_change
+from flipcert.flips._jit.ladder import UNDECIDED
+from flipcert.flips._jit.reach import cheapest_change
 from flipcert.flips.costs import Costs, Radii
-from flipcert.flips.labels import Labels
 from flipcert.flips.rows import DoubleRow, IntegerRow
 from flipcert.flips.whole_rows import Rows
-from flipcert.flips.witness import Witness
+from flipcert.labels.labels import Labels
+from flipcert.results.witness import Witness
 
 NAME_THE_SPACE = ", or name the label space with classes=[...], so that no class of it can be flipped away"
 

@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine._bits import lowest_bit
+from flipcert.engine._jit.bits import lowest_bit
 from flipcert.engine.blocks import map_threads, memory_budget
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.tiles import tiles
-from flipcert.flips import _stream
-from flipcert.flips._ladder import multiples_are_exact, rounding_slack
+from flipcert.flips._jit import stream
+from flipcert.flips._jit.ladder import multiples_are_exact, rounding_slack
 from flipcert.flips.chosen import Chosen, ExactSums, as_fixed
-from flipcert.flips.labels import Coded, Labels
 from flipcert.flips.rows import refuse_overflow
+from flipcert.labels.labels import Coded, Labels
 
 Result = TypeVar("Result")
 
@@ -25,8 +25,8 @@ Result = TypeVar("Result")
 BATCH = 16
 # For each number of bytes: the type of the bits, those below the digits that make a size, sizes before the first one.
 _FORMATS = {
-    4: (np.int32, 23 - _stream.BITS_OF_EIGHTHS, 0),
-    8: (np.int64, 52 - _stream.BITS_OF_EIGHTHS, 896 << _stream.BITS_OF_EIGHTHS),
+    4: (np.int32, 23 - stream.BITS_OF_EIGHTHS, 0),
+    8: (np.int64, 52 - stream.BITS_OF_EIGHTHS, 896 << stream.BITS_OF_EIGHTHS),
 }
 
 
@@ -85,13 +85,13 @@ class Survey:
 
 def survey(weights: Tiles, labels: Labels, offset: NDArray[np.float64]) -> Survey:
     """Add up scores and count weights by size."""
-    shape, sizes = offset.shape, (offset.shape[0], _stream.N_SIZES)
+    shape, sizes = offset.shape, (offset.shape[0], stream.N_SIZES)
     integers, shift, base = _FORMATS[weights.dtype.itemsize]
 
     def one(samples: slice, tile: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         sums, total, counts = np.zeros(shape), np.zeros(shape[0]), np.zeros(sizes, np.int32)
         codes = labels.coded.codes[samples]
-        _stream.survey_tile(tile, tile.view(integers), shift, base, codes, sums, total, counts)
+        stream.survey_tile(tile, tile.view(integers), shift, base, codes, sums, total, counts)
         return sums, total, counts
 
     sums, counts = np.zeros(shape), np.zeros(sizes, np.int64)
@@ -121,10 +121,10 @@ def choose(
         tile = tile if own.size == tile.shape[0] else tile[own]
         labels = Coded(coded.codes[samples], coded.movable[samples], coded.any_fixed)
         sizes = np.zeros(own.size, np.int64)
-        _stream.count_chosen(tile, labels, ahead, floors, sizes)
+        stream.count_chosen(tile, labels, ahead, floors, sizes)
         start = np.append(0, np.cumsum(sizes))
         numbers, values = np.empty(start[-1], np.int64), np.empty(start[-1], tile.dtype)
-        _stream.pick_chosen(tile, labels, ahead, floors, start, samples.start, numbers, values)
+        stream.pick_chosen(tile, labels, ahead, floors, start, samples.start, numbers, values)
         return start, numbers, values
 
     parts = list(weights.map(one))
@@ -143,13 +143,13 @@ def add_exactly(
     weights: Tiles, labels: Labels, offset: NDArray[np.float64], total: NDArray[np.float64], rows: Sequence[int]
 ) -> list[ExactSums]:
     """Exact scores of some rows, given the sums of all their magnitudes."""
-    shape = (len(rows), labels.n_classes, _stream.N_LIMBS)
+    shape = (len(rows), labels.n_classes, stream.N_LIMBS)
 
     def one(samples: slice, tile: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         limbs, lowest = np.zeros(shape, np.int64), np.empty(len(rows), np.int64)
         for k, t in enumerate(rows):
             refuse_overflow(tile[t])
-            lowest[k] = _stream.add_exactly(tile[t], labels.coded.codes[samples], limbs[k])
+            lowest[k] = stream.add_exactly(tile[t], labels.coded.codes[samples], limbs[k])
         return limbs, lowest
 
     limbs = np.zeros(shape, np.int64)
@@ -168,7 +168,7 @@ def add_exactly(
 
 def bytes_of_exact_sums(n_classes: int) -> int:
     """What a row takes while it is added up."""
-    return n_classes * _stream.N_LIMBS * 8 * (BATCH + 1)
+    return n_classes * stream.N_LIMBS * 8 * (BATCH + 1)
 
 
 def _number(limbs: NDArray[np.int64]) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.rounding import quantum
-from flipcert.flips._ladder import (
+from flipcert.flips._jit.ladder import (
     CHOSEN,
     COUNT,
     GROUP,
@@ -33,10 +33,10 @@ from flipcert.flips._ladder import (
     runner_up,
     sums_are_exact,
 )
-from flipcert.flips._reach import cheapest_change, row_costs
-from flipcert.flips._select import build, score_row
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
+from flipcert.flips._jit.reach import cheapest_change, row_costs
+from flipcert.flips._jit.select import build, score_row
+from flipcert.labels.labels import Labels
+from flipcert.results.witness import Witness
 
 
 @cache

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from flipcert.flips.rows import IntegerRow
-from flipcert.flips.witness import Witness
+from flipcert.results.witness import Witness
 
 # Python recurses once for each flip on the way.
 _DEEPEST = 500

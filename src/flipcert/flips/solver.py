@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from flipcert.exceptions import UnsolvedError
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.search import OutOfBudget, find_attack
-from flipcert.flips.witness import Witness
+from flipcert.results.witness import Witness
 
 # Feasibility and integrality tolerance of HiGHS, on rows scaled to a largest coefficient of 1, with room to spare.
 _TOLERANCE = 4e-6

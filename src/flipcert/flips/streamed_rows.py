@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from flipcert.engine.blocks import map_threads, memory_budget
 from flipcert.exceptions import CertificateError
-from flipcert.flips._ladder import TRUNCATED, UNDECIDED, highest, leader, runner_up
-from flipcert.flips._reach import cheapest_change
-from flipcert.flips._stream import BITS_OF_EIGHTHS, N_SIZES
+from flipcert.flips._jit.ladder import TRUNCATED, UNDECIDED, highest, leader, runner_up
+from flipcert.flips._jit.reach import cheapest_change
+from flipcert.flips._jit.stream import BITS_OF_EIGHTHS, N_SIZES
 from flipcert.flips.chosen import Chosen, ChosenDoubles, ChosenIntegers, ExactSums, as_fixed
 from flipcert.flips.costs import Radii
-from flipcert.flips.labels import Labels
 from flipcert.flips.passes import Survey, Tiles, add_exactly, bytes_of_exact_sums, choose, survey
 from flipcert.flips.rows import Row
-from flipcert.flips.witness import Witness
+from flipcert.labels.labels import Labels
+from flipcert.results.witness import Witness
 
 Result = TypeVar("Result")
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from flipcert.flips.attack import change_prediction
 from flipcert.flips.costs import Radii, radius_block, score_block
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
+from flipcert.labels.labels import Labels
+from flipcert.results.witness import Witness
 
 
 class Rows(Protocol):

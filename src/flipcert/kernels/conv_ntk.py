@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from flipcert.engine.memory import available_memory
 from flipcert.engine.room import room
-from flipcert.kernels._conv import N_SHEETS, conv_deviations, conv_pooled, conv_rows
+from flipcert.kernels._jit.conv import N_SHEETS, conv_deviations, conv_pooled, conv_rows
 from flipcert.kernels.network import NetworkKernel, near_gap, squares, with_constant
 from flipcert.kernels.patches import factor, spread
-from flipcert.validation import check_inputs, check_integers
+from flipcert.labels.validation import check_inputs, check_integers
 
 # Up to so many channels, compiled loops multiply pixels faster than many small products, and in double precision.
 _FEW_CHANNELS = 8

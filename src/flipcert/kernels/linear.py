@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.rounding import Factor, products_vanish
 from flipcert.kernels.base import Kernel
-from flipcert.validation import check_inputs
+from flipcert.labels.validation import check_inputs
 
 
 class Linear(Kernel):

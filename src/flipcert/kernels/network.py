@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from flipcert.engine.blocks import block_rows, in_job, map_threads
 from flipcert.engine.rounding import Factor, norms_vanish
-from flipcert.kernels._dual import ERF, GELU, RELU
+from flipcert.kernels._jit.dual import ERF, GELU, RELU
 from flipcert.kernels.base import Kernel
-from flipcert.validation import check_choice, check_inputs, check_number
+from flipcert.labels.validation import check_choice, check_inputs, check_number
 
 _ACTIVATIONS = {"relu": RELU, "leaky_relu": RELU, "erf": ERF, "gelu": GELU}
 # Beyond the product itself: the arc cosine near equal inputs loses digits, by about this factor.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.kernels._dense import dense_diagonal, dense_kernel
+from flipcert.kernels._jit.dense import dense_diagonal, dense_kernel
 from flipcert.kernels.network import NetworkKernel, near_gap, squares, with_constant
-from flipcert.validation import check_inputs
+from flipcert.labels.validation import check_inputs
 
 
 class NTK(NetworkKernel):

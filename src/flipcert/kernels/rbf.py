@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.rounding import Factor, row_norms
 from flipcert.kernels.base import Kernel
-from flipcert.validation import check_inputs, check_number
+from flipcert.labels.validation import check_inputs, check_number
 
 
 class RBF(Kernel):

@@ -12,8 +12,8 @@ import scipy
 import sklearn
 
 import flipcert
-from flipcert.evaluation.result import Result
-from flipcert.evaluation.summary import summarise
+from flipcert.report.key_figures import summarise
+from flipcert.report.result import Result
 from flipcert.runs.job import Job
 
 

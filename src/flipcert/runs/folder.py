@@ -16,7 +16,7 @@ import numpy as np
 
 from flipcert.engine.files import UNFINISHED, whole_file
 from flipcert.engine.npz import read_arrays
-from flipcert.outcome import Outcome
+from flipcert.results.outcome import Outcome
 
 _IDENTITY = "run.json"
 _BLOCKS = "blocks"

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.certificates import Certificates
 from flipcert.datasets.table import Table
 from flipcert.engine.question import Question
 from flipcert.engine.watch import Watcher, watched_by
-from flipcert.evaluation.result import Attack, Result
-from flipcert.outcome import Outcome
+from flipcert.report.result import Attack, Result
+from flipcert.results.certificates import Certificates
+from flipcert.results.outcome import Outcome
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.inputs import ModelInputs
 from flipcert.runs.pictures import pictures_of

@@ -19,7 +19,7 @@ from flipcert.classifiers import (
     SmoothedLinear,
     WeightedNeighbors,
 )
-from flipcert.description import describe
+from flipcert.classifiers.description import describe
 from flipcert.ensemble import PartitionEnsemble
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.certificates import Certificates
 from flipcert.engine.files import whole_file
-from flipcert.evaluation.result import Attack, Result
+from flipcert.report.result import Attack, Result
+from flipcert.results.certificates import Certificates
 from flipcert.runs.folder import read_summary
 
 CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"

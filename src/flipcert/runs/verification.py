@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import watched_by
 from flipcert.ensemble.formed_weights import formed_weights
-from flipcert.evaluation.words import plural
+from flipcert.report.words import plural
 from flipcert.runs.comparisons import (
     ASKED,
     BELOW,

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.network._clipped import clipped_sums, clipped_table
-from flipcert.classifiers.network._top import top_sums
+from flipcert.classifiers.network._jit.clipped import clipped_sums, clipped_table
+from flipcert.classifiers.network._jit.top import top_sums
 from flipcert.classifiers.network.plan import Plan
 from flipcert.classifiers.network.training import Samples
 from flipcert.engine.blocks import map_threads, memory_budget

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.network._top import top_sums
+from flipcert.classifiers.network._jit.top import top_sums
 from flipcert.classifiers.network.intervals import Box, rounding, softmax, softmax_ahead
 from flipcert.classifiers.network.plan import Plan, load_torch
 from flipcert.classifiers.network.search import Kept, raise_floor

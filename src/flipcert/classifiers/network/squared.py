@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from flipcert.classifiers.appraisal import Appraisal
 from flipcert.classifiers.network.plan import Plan, initial_parameters
-from flipcert.classifiers.product import Product
 from flipcert.engine.blocks import block_rows, filled, join, map_blocks
 from flipcert.engine.rounding import SAFETY
-from flipcert.flips._reach import BEST
+from flipcert.flips._jit.reach import BEST
 from flipcert.flips.attack import attack_of_cost
 from flipcert.flips.costs import Costs, close_gaps, cost_block, score_block
-from flipcert.flips.labels import Labels
-from flipcert.flips.witness import Witness
+from flipcert.labels.labels import Labels
+from flipcert.linear.product import Product
+from flipcert.results.witness import Witness
 
 
 class LabelLinearRun:

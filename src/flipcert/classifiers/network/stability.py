@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.network._top import flips_below
+from flipcert.classifiers.network._jit.top import flips_below
 from flipcert.classifiers.network.intervals import rounding
 from flipcert.classifiers.network.plan import Plan, Step
 from flipcert.classifiers.network.squared import with_ones

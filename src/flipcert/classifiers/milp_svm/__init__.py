@@ -1,0 +1,1 @@
+"""Kernel SVMs with any C."""

@@ -1,0 +1,331 @@
+"""Kernel support vector machines with any C, certified by integer programs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from flipcert.classifiers.appraisal import Appraisal, AppraisedClassifier
+from flipcert.classifiers.description import describe
+from flipcert.classifiers.milp_svm.machine import Machine, rounding_of_sums
+from flipcert.classifiers.milp_svm.point import Point
+from flipcert.classifiers.svm import KernelSVM
+from flipcert.classifiers.weighed import appraise_weights
+from flipcert.engine.blocks import map_tasks, one_blas_thread
+from flipcert.engine.rounding import SAFETY
+from flipcert.labels.encoding import encode_labels
+from flipcert.labels.labels import Labels
+from flipcert.labels.validation import check_mask, check_n_jobs, check_number
+from flipcert.results.witness import Witness
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """What is known about one point: bounds on the costs of all classes, and the attacks behind the upper ones."""
+
+    prediction: int
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    sensitive: bool
+    attacks: dict[int, Witness]
+
+
+class MilpSVM(AppraisedClassifier):
+    r"""Soft-margin kernel SVM without bias, one class against the rest, with any C, on small training sets (LabelCert).
+
+    Up to ``C_max_`` the dual variables do not depend on the labels, and this is :class:`flipcert.KernelSVM`: exact and
+    fast. Above it, labels and duals change together. The fewest flips are found by a search over labellings, bounded by
+    the strong convexity of the machine, and by mixed-integer programs (HiGHS) whose constants shrink with the number of
+    flips considered. Near ``C_max_`` a few hundred samples can be solved, far above it a few tens.
+
+    A certificate is exact where ``exact`` says so: proven from below, and an attack that was fitted and works. Where
+    time ran out, ``radius`` is the best bound proven until then, ``radius_upper`` the best attack found.
+
+    Parameters
+    ----------
+    kernel : None, str, kernel object or callable, default=None
+        ``None`` is :class:`flipcert.kernels.NTK`; also "ntk", "linear", "rbf", "precomputed", any scikit-learn kernel
+        or callable ``k(X, Z)``.
+    C : float, default=1.0
+        Largest dual variable, positive.
+    time_limit : float, default=60.0
+        Seconds for one test point, positive.
+    classes : array-like, optional
+        The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
+        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
+    n_jobs : int, optional
+        Threads; all cores by default.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The label space, sorted; ties go to the class that comes first.
+    C_max_ : float
+        The largest C of the small-C regime, :math:`1 / \max_i \sum_j |Q_{ij}|`; :math:`C / C_{max}` says how hard
+        certificates are.
+
+    Notes
+    -----
+    Machines are solved up to rounding, which the duality gap bounds (about 1e-13 a sample, more for a very large C; a
+    fit that does not get there is refused). Decision values closer than that can tell apart count as an attack for the
+    radius, and as none for the upper radius. Such points are flagged ``rounding_sensitive`` if it concerns the
+    prediction itself.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = flipcert.MilpSVM("rbf", C=0.2).fit(X[::5], y[::5])
+    >>> certificates = model.certify(X[1::30])
+    >>> certificates.radius, certificates.exact
+    (array([4, 4, 2, 2, 1]), array([ True,  True,  True,  True,  True]))
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        C: float = 1.0,
+        time_limit: float = 60.0,
+        classes: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.time_limit = time_limit
+        self.classes = classes
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell cross-validation to slice both axes of a precomputed kernel."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> MilpSVM:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
+            without the labels under attack, or the certificate is void.
+        y : array-like of shape (n_samples,)
+            Training labels of any type.
+        trusted : array-like of bool of shape (n_samples,), optional
+            Labels that an attacker cannot flip.
+
+        Returns
+        -------
+        self
+        """
+        check_n_jobs(self.n_jobs)
+        C = check_number(self.C, "C")
+        check_number(self.time_limit, "time_limit")
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C")
+        self.classes_, codes = encode_labels(targets, self.classes)
+        self._labels = Labels.of(
+            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
+        )
+        # The same machine with C small enough: it knows the kernel and the threshold, and is the answer below it.
+        self._small = KernelSVM(self.kernel, classes=self.classes_, n_jobs=self.n_jobs)
+        self._small.fit(inputs, targets, trusted=trusted)
+        rounding = targets.size * float(np.finfo(np.float64).eps)
+        self._is_small = C * self._small._largest_row_sum <= 1 + rounding
+        self._machines = {} if self._is_small else self._fit_machines(inputs, C)
+        self._description = describe(self)
+        return self
+
+    @property
+    def C_max_(self) -> float:
+        """The largest C for which the labels cannot change the dual variables."""
+        check_is_fitted(self)
+        return self._small.C_max_
+
+    def _fit_machines(self, X: NDArray[np.float64], C: float) -> dict[int, Machine]:
+        """One machine for each class against the rest; of two classes the second is enough."""
+        kernel = X if self._small._kernel is None else self._small._kernel(X)
+        spread = float(np.abs(kernel).max())
+        if not np.allclose(kernel, kernel.T, rtol=1e-5, atol=1e-8 * spread):
+            raise ValueError("the kernel of the training set must be symmetric.")
+        with np.errstate(over="ignore"):
+            kernel = (kernel + kernel.T) * (C / 2)
+            if not np.isfinite(np.abs(kernel).sum()):
+                raise ValueError(f"C={C:g} times the kernel overflowed; rescale the features or take a smaller C.")
+        values, vectors = np.linalg.eigh(kernel)
+        if values[0] < -1e-8 * values[-1]:
+            raise ValueError(
+                f"the kernel of the training set must be positive semi-definite; got eigenvalues from {values[0]:.3g} "
+                f"to {values[-1]:.3g} (times C)."
+            )
+        kept = values > 1e-10 * values[-1]
+        self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+        # No direction in which the objective is not convex, but for rounding.
+        if values[0] < -np.sqrt(values.size) * np.finfo(np.float64).eps * values[-1]:
+            kernel[np.diag_indices_from(kernel)] -= values[0]
+        machines = {}
+        for c in range(self.classes_.size):
+            if c > 0 or self.classes_.size > 2:
+                with one_blas_thread:  # as when a search fits it again
+                    machine = Machine.fit(kernel, np.where(self._labels.codes == c, 1.0, -1.0))
+                if not machine.is_solved:
+                    raise ValueError(
+                        f"the SVM with C={C:g} was not solved (duality gap {machine.gap:.3g}); rescale the features or "
+                        "take a smaller C."
+                    )
+                machines[c] = machine
+        return machines
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_test,)
+        """
+        rows = self._check_test(X)
+        if self._is_small:
+            return self._small.predict(rows)
+        return self.classes_[self._scores(rows).argmax(axis=1)]
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Decision values of the machines; for two classes that of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_test, n_classes) or (n_test,)
+        """
+        scores = self._scores(self._check_test(X))
+        return scores[:, 1] if self.classes_.size == 2 else scores
+
+    def _appraise(self, X: ArrayLike, exact: bool = False) -> Appraisal:
+        return self._judge(self._check_test(X), exact, cheapest=False)
+
+    def _appraise_cheapest(self, X: ArrayLike) -> Appraisal:
+        return self._judge(self._check_test(X), exact=False, cheapest=True)
+
+    # A point may take as long as the time limit.
+    _rows_together = 8
+    _how_to_close = ", or raise time_limit"
+
+    def _judge(self, rows: NDArray[np.float64], exact: bool, cheapest: bool) -> Appraisal:
+        if self._is_small:
+            return appraise_weights(self._small, rows, time_limit=self.time_limit if exact else None)
+        kernel = self._kernel_rows(rows)
+        with one_blas_thread:
+            sizes, doubts = self._project(kernel)
+            # Another batch of rows may be rounded otherwise.
+            doubts += SAFETY * self._unit * self._small._rounding(rows, None)
+
+        facts = list(zip(kernel, sizes.tolist(), doubts.tolist(), strict=True))
+        judgements: list[_Judgement] = map_tasks(partial(self._judge_point, exact, cheapest), facts, self.n_jobs)
+
+        def attack(row: int, target: int) -> Witness:
+            return judgements[row].attacks[target]
+
+        return Appraisal(
+            prediction=np.array([judgement.prediction for judgement in judgements]),
+            lower=np.array([judgement.lower for judgement in judgements]),
+            upper=np.array([judgement.upper for judgement in judgements]),
+            sensitive=np.array([judgement.sensitive for judgement in judgements]),
+            attack=attack,
+        )
+
+    def _judge_point(self, exact: bool, cheapest: bool, facts: tuple[NDArray[np.float64], float, float]) -> _Judgement:
+        """What is found out about one point, given its row of the kernel, its size and what that leaves unexplained."""
+        point = Point(self._machines, self._labels, *facts)
+        lower = self._lower_costs(point, exact, cheapest)
+        attacks = {target: point.witness(target) for target in point.attacks}
+        return _Judgement(point.prediction, lower, point.upper, point.sensitive, attacks)
+
+    def _lower_costs(self, point: Point, exact: bool, cheapest: bool) -> NDArray[np.int64]:
+        """Lower bounds on the costs of all classes; attacks are noted in the point.
+
+        A class must beat all others (``exact``); to beat the predicted one is necessary, and for the cheapest class
+        sufficient. Where only the ``cheapest`` matters, no bound is raised beyond the best attack.
+        """
+        labels = self._labels
+        others = [c for c in range(labels.n_classes) if c != point.prediction]
+        deadline = time.monotonic() + self.time_limit
+        lower = np.zeros(labels.n_classes, np.int64)
+        if labels.n_movable == 0:
+            lower[others] = labels.unreachable
+            return lower
+        for c in others:
+            lower[c] = point.fewest(c, [q for q in range(labels.n_classes) if q != c])
+            point.attack_greedily(c, deadline)
+        for place, c in enumerate(sorted(others, key=lambda c: (lower[c], point.upper[c]))):
+            limit = int(point.upper[others].min() if cheapest else point.upper[c])
+            if lower[c] < limit:
+                rivals = [q for q in range(labels.n_classes) if q != c] if exact else [point.prediction]
+                # An equal share of the time that is left for each class.
+                share = (deadline - time.monotonic()) / (len(others) - place)
+                proven = point.narrow(c, rivals, int(lower[c]), limit, time.monotonic() + share)
+                lower[c] = max(lower[c], proven)
+        return np.where(lower > labels.n_movable, labels.unreachable, lower)
+
+    def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
+        scores = self._scores(self._check_test(X))
+        np.put_along_axis(scores, prediction[:, None], -np.inf, axis=1)
+        return scores.argmax(axis=1)
+
+    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Decision values of all classes."""
+        kernel = self._kernel_rows(rows)
+        if self._is_small:
+            signs = np.where(self._labels.codes == np.arange(self.classes_.size)[:, None], 1.0, -1.0)
+            return kernel @ signs.T
+        # Row by row, as certificates see them.
+        return np.array([Point(self._machines, self._labels, row, 0.0, 0.0).scores_now for row in kernel])
+
+    def _kernel_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """C times the kernel of each row with all training points."""
+        parts = self._small._map_weights(rows, lambda _, weights: weights * self._unit)
+        kernel = np.concatenate(parts)
+        if not np.isfinite(kernel).all():
+            raise ValueError("the kernel of the test points overflowed; rescale the features.")
+        return kernel
+
+    @property
+    def _unit(self) -> float:
+        """What weights of the small machine are multiplied by: C, and the scale of the kernel if it is left out."""
+        return self.C * (1.0 if self._small._scale is None else self._small._scale)
+
+    def _project(self, kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Squared length of each test point in the span of the training points, and what it leaves unexplained.
+
+        Any combination of training points will do for the first, as long as the second is counted.
+        """
+        train = next(iter(self._machines.values())).kernel
+        combination = kernel @ self._inverse
+        image = combination @ train
+        weight = np.abs(combination).sum(axis=1)
+        rounding = rounding_of_sums(train) * weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = np.einsum("ij,ij->i", combination, image) + rounding * weight
+            doubts = np.abs(kernel - image).sum(axis=1) + rounding
+        if not (np.isfinite(sizes).all() and np.isfinite(doubts).all()):
+            raise ValueError("squared norms of the test points overflowed; rescale the features.")
+        return np.maximum(sizes, 0.0), doubts
+
+    def _check_test(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        rows: NDArray[np.float64] = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        return rows

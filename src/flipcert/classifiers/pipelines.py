@@ -1,0 +1,122 @@
+"""Two functions that certify and attack a model, or a pipeline that ends in one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from flipcert.classifiers.description import behind
+from flipcert.labels.known_transformers import require_label_free
+from flipcert.labels.randomness import chances
+from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of
+from flipcert.results.certificates import Certificates
+from flipcert.results.witness import Witness
+
+
+def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> Certificates:
+    """Certify the predictions of a fitted model: how many label flips each withstands.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        An estimator of flipcert, or a scikit-learn pipeline that ends in one. Its transformers must never use a label,
+        because flipped labels would change the features: scikit-learn's own that ignore y (scalers, PCA and the like),
+        :class:`flipcert.LabelFree` around any other, or a ``FrozenEstimator``. Whatever is random needs a seed.
+    X : array-like of shape (n_test, n_features)
+        Test inputs.
+    threat : {"flips"}, default="flips"
+        What an attacker does to the training set.
+    **options
+        Passed on to the estimator's ``certify``, such as ``exact=True``.
+
+    Returns
+    -------
+    Certificates
+
+    Notes
+    -----
+    Nothing else may be chosen from labels under attack, or the certificate is void: a hyper-parameter that was tuned on
+    them, sample weights that were computed from them, a transformer that was fitted on them and then frozen. Choose on
+    trusted labels, or fix things beforehand. Functions given to a transformer must be deterministic.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), flipcert.KernelRidge()).fit(X[::2], y[::2])
+    >>> flipcert.certify(model, X[1::2]).radius[:5]
+    array([ 5,  7, 10, 14,  7])
+    """
+    classifier, inputs = _classifier_and_inputs(model, X, threat)
+    certificates: Certificates = classifier.certify(inputs, **options)
+    return replace(certificates, model=behind(model, certificates.model))
+
+
+def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> list[Witness | None]:
+    """Find the smallest known set of label flips that changes each prediction.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        As in :func:`flipcert.certify`.
+    X : array-like of shape (n_test, n_features)
+        Test inputs.
+    threat : {"flips"}, default="flips"
+        What an attacker does to the training set.
+    **options
+        Passed on to the estimator's ``worst_flips``, such as ``exact=True``.
+
+    Returns
+    -------
+    list of Witness or None
+        ``witness.indices`` into the training set and ``witness.labels`` to put there: fitting the pipeline again on
+        ``witness.apply(y)`` changes the prediction. None where no attack is known.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), flipcert.KernelRidge()).fit(X[::2], y[::2])
+    >>> (witness,) = flipcert.worst_flips(model, X[1:2])
+    >>> flipped = model.fit(X[::2], witness.apply(y[::2])).predict(X[1:2])
+    >>> f"{len(witness)} flips turn {y[1]} into {flipped[0]}"
+    '6 flips turn 0 into 1'
+    """
+    classifier, inputs = _classifier_and_inputs(model, X, threat)
+    witnesses: list[Witness | None] = classifier.worst_flips(inputs, **options)
+    return witnesses
+
+
+def _classifier_and_inputs(model: Any, X: ArrayLike, threat: str) -> tuple[Any, Any]:
+    """The classifier that answers, and the rows as it sees them, if labels and chance have no say in these."""
+    if threat != "flips":
+        raise ValueError(f'threat must be "flips", as there are no proofs for others here; got {threat!r}.')
+    for pipeline in pipelines_of(model):
+        require_label_free(pipeline)
+        for name, step in pipeline.steps[:-1]:
+            chance = next(chances(step, name), None)
+            if chance is not None:
+                raise ValueError(
+                    f"{chance.parameter} of the pipeline is {chance.value}, so every fit would lead to other features "
+                    f"and void the certificate; {chance.remedy}."
+                )
+    classifier = final_step(model)
+    if hasattr(classifier, "best_estimator_"):
+        raise ValueError(
+            f"{type(classifier).__name__} chose hyper-parameters from labels, which voids a certificate if an attacker "
+            "may flip them; if the search used trusted labels only, certify its best_estimator_."
+        )
+    if not hasattr(classifier, "certify"):
+        raise TypeError(
+            f"{type(classifier).__name__} has no certificate; use a flipcert estimator, "
+            f"or PartitionEnsemble({type(classifier).__name__}(...))."
+        )
+    return classifier, inputs_of_final_step(model, X)

@@ -1,0 +1,1 @@
+"""Randomized smoothing over labels."""

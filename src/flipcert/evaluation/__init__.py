@@ -1,1 +1,0 @@
-"""What certificates add up to: metrics, plots and a report."""

@@ -1,6 +1,0 @@
-"""A report for people: one HTML page that needs nothing but itself."""
-
-from flipcert.evaluation.report.page import report_page, write_report
-from flipcert.evaluation.report.points import notable_points
-
-__all__ = ["notable_points", "report_page", "write_report"]

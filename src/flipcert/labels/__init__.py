@@ -1,0 +1,1 @@
+"""What an attacker faces: training labels, how they are encoded, and which transformers never see them."""

@@ -1,0 +1,1 @@
+"""How inputs become weights, and what weights tell about flips."""

@@ -1,0 +1,255 @@
+"""The page as a whole: checks, the answer, comparison of results, settings."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+import flipcert
+from flipcert.engine.files import whole_file
+from flipcert.report.figures import sweep_figure
+from flipcert.report.panel import panel, row
+from flipcert.report.pictures import Album
+from flipcert.report.promises import promises
+from flipcert.report.result import Result
+from flipcert.report.summary import Summary
+from flipcert.report.words import Exposure, percent, plural, setting, shorten, unbroken
+from flipcert.report.worth import choose, one_in_a_hundred, rule, what_it_means, why
+
+_MOST_DETAILED = 48
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def write_report(results: Sequence[Result], path: str | os.PathLike[str], *, title: str | None = None) -> None:
+    """Write the page of :func:`report_page` to a file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Certified test sets.
+    path : str or path-like
+        Where to write; an existing file is replaced.
+    title : str, default=None
+        What the page is about.
+    """
+    page = report_page(results, title=title).encode()
+    with whole_file(path) as file:
+        file.write(page)
+
+
+def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
+    """One HTML page about certified test sets. It loads nothing, so it works offline and can be sent by mail.
+
+    The same results give the same page.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        Certified test sets; several are compared, with a tab for each.
+    title : str, default=None
+        What the page is about.
+
+    Returns
+    -------
+    str
+    """
+    results = list(results)
+    if not results:
+        raise ValueError("results is empty; give at least one certified test set.")
+    for i, result in enumerate(results):
+        _check(result, i)
+    detail = next(points for most, points in ((4, 5), (12, 4), (30, 3), (len(results), 2)) if len(results) <= most)
+    summaries = [Summary(result, i, detail) for i, result in enumerate(results)]
+    standings = [s.standing for s in summaries]
+    best = summaries[choose(standings)]
+    # Should there be no room for all, the best have their details, and their pictures.
+    ranked = sorted(summaries, key=lambda s: (s is not best, s.doubt is not None, -s.standing.average))
+    album = Album()
+    details = {s.number: panel(s, album) for s in ranked[:_MOST_DETAILED]}
+    rows = [row(s, best=s is best, detailed=s.number in details) for s in summaries]
+    panels = [told | details[told["number"]] for told in rows if told["detailed"]]
+    context = {
+        "title": title or "Flipped labels: what the predictions withstand",
+        "headline": best.doubt or best.headline,
+        "lead": _lead(best, summaries),
+        "figures": _figures(best),
+        "rows": rows,
+        "rule": rule(best.labelled),
+        "panels": panels,
+        "any_accuracy": any(s.labelled for s in summaries),
+        "any_votes": any(s.medians.votes is not None for s in summaries),
+        "any_seconds": any(result.seconds is not None for result in results),
+        **_sweep(summaries),
+        "promises": promises(summaries),
+        **_settings(results, album),
+        "pictures": album.definitions,
+        "version": flipcert.__version__,
+    }
+    return _template().render(context).lstrip()
+
+
+def _check(result: Result, i: int) -> None:
+    certificates = result.certificates
+    if len(certificates) == 0:
+        raise ValueError(f"results[{i}] has no test points; give at least one.")
+    if result.labels is not None:
+        try:
+            certificates.correct(result.labels)
+        except ValueError as error:
+            raise ValueError(f"results[{i}].labels do not fit: {error}") from None
+    for attack in result.attacks:
+        if not 0 <= attack.row < len(certificates):
+            raise ValueError(f"results[{i}] has an attack on row {attack.row}, but {len(certificates)} test points.")
+        if attack.indices.size <= certificates.radius[attack.row]:
+            raise ValueError(
+                f"results[{i}] has an attack of {attack.indices.size} flips on row {attack.row}, which is certified to "
+                f"withstand {certificates.radius[attack.row]}: they are not of the same model."
+            )
+
+
+def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
+    proven, attacked = best.medians.proven, best.medians.attacked
+    sentences = [] if best.doubt is None else [what_it_means(best.result), f"{best.headline}."]
+    if best.counts.any() and proven and best.proven:
+        which = "Whichever of these labels" if best.exposure.n_trusted else "Whichever labels"
+        told = f"{which} an attacker picks, and to whichever of the classes: this is proven, not estimated."
+        if proven == best.reach and best.exposure.n_trusted:
+            told = "To whichever of the classes they are flipped: this is proven, not estimated."
+        if attacked is not None and proven == attacked < best.reach and best.counts.sum() > 1:
+            told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
+        sentences.append(told)
+    if len(summaries) > 1:
+        start = f"This is {best.standing.name}, of the {len(summaries):,} results on this page the one to choose"
+        sentences.append(why([s.standing for s in summaries], start))
+    if not best.labelled:
+        sentences.append(
+            "The true labels of the test points are not known: the page tells what stays the same, not what is right."
+        )
+    return sentences
+
+
+def _figures(best: Summary) -> list[tuple[str, str, str]]:
+    c = best.result.certificates
+    figures = []
+    if best.accuracy is not None:
+        right = int(best.counts.sum())
+        figures.append(
+            ("accuracy without an attack", percent(best.accuracy), f"{right:,} of {plural(len(c), 'test point')}")
+        )
+    else:
+        figures.append(("test points", f"{len(c):,}", ""))
+    # What an attacker who has one label in a hundred could do.
+    if best.reach:
+        flips = one_in_a_hundred(c)
+        kept = "proven correct" if best.labelled else "proven unchanged"
+        remark = f"{best.exposure.share(flips)} of the {best.exposure.labels} flipped"
+        figures.append((f"{kept} under {plural(flips, 'flip')}", percent(best.standing.kept), remark))
+    figures.append(
+        ("radii known exactly", percent(c.exact.mean()), "the others are lower bounds" if not c.exact.all() else "")
+    )
+    n = best.result.n_partitions
+    trusted = f"{best.exposure.n_trusted:,}" if best.reach else "all"
+    remark = best.exposure.only(f"{trusted} of them trusted, ")
+    remark += f"in {plural(n, 'partition')}" if n > 1 else "one model"
+    figures.append(("training labels", f"{c.n_labels:,}", remark))
+    return figures
+
+
+def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
+    """Median against partitions, one line a setting, where there are several numbers of partitions."""
+    varied = _varied([s.result for s in summaries])
+    groups: dict[str, list[Summary]] = {}
+    for s in summaries:
+        own = {"model": s.result.model, **s.result.settings}
+        name = ", ".join(
+            str(own[key]) if key == "model" else f"{key} {setting(own[key])}" for key in varied if key in own
+        )
+        groups.setdefault(name or s.result.model or "all", []).append(s)
+    if all(len({s.result.n_partitions for s in group}) < 2 for group in groups.values()):
+        return {"sweep": None}
+    lines = [
+        (name, [(s.result.n_partitions, s.medians) for s in sorted(group, key=lambda s: s.result.n_partitions)])
+        for name, group in groups.items()
+    ]
+    labelled = all(s.labelled for s in summaries)
+    figure, legend = sweep_figure(lines, labelled=labelled)
+    kind = "correct predictions" if labelled else "predictions"
+    medians = [s.medians for s in summaries]
+    return {
+        "sweep": figure,
+        "sweep_legend": legend,
+        "sweep_parts": {
+            "attacked": any(m.attacked is not None for m in medians),
+            "votes": any(m.votes is not None for m in medians),
+        },
+        "sweep_note": f"Median certified robustness: the number of flips that half of the {kind} withstand, "
+        "when the training set is cut into that many partitions that vote.",
+    }
+
+
+def _varied(results: Sequence[Result]) -> list[str]:
+    """Settings that are not the same for all results."""
+    rows = [{"model": result.model, **result.settings} for result in results]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    # What some models do not have, such as the rule of ensembles, does not tell the others apart.
+    return [key for key in keys if len({str(row[key]) for row in rows if key in row}) > 1]
+
+
+def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
+    """Settings that all results share, versions, and a table of the settings that differ."""
+    rows = [
+        {
+            "model": result.model,
+            "partitions": result.n_partitions,
+            **result.settings,
+            "training labels": f"{result.certificates.n_labels:,}",
+            **_trusted(Exposure.of(result.certificates)),
+            "test points": f"{len(result.certificates):,}",
+            "seconds": None if result.seconds is None else f"{result.seconds:,.1f}",
+        }
+        for result in results
+    ]
+    keys = list(dict.fromkeys(key for row in rows for key in row if row[key] not in (None, "")))
+    shared = [key for key in keys if len({str(row.get(key, "")) for row in rows}) == 1]
+    differing = [key for key in keys if key not in shared]
+    table = [(key, setting(rows[0][key])) for key in shared]
+    if album.left_out:
+        table.append(("pictures", f"{album.left_out:,} left out to keep the page small"))
+    libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
+    table.append(
+        ("page made with", f"flipcert {flipcert.__version__}, Python {platform.python_version()}, {libraries}")
+    )
+    named = [(result.name or f"result {i + 1}", row) for i, (result, row) in enumerate(zip(results, rows, strict=True))]
+    varied = {
+        "names": differing,
+        "rows": [(name, ["" if row.get(k) is None else setting(row[k]) for k in differing]) for name, row in named],
+    }
+    return {"settings": table, "varied": varied if differing else None}
+
+
+def _trusted(exposure: Exposure) -> dict[str, str]:
+    """Settings of a result with trusted labels."""
+    if not exposure.n_trusted:
+        return {}
+    return {"trusted labels": f"{exposure.n_trusted:,}", "labels that can be flipped": f"{exposure.n_attackable:,}"}
+
+
+@cache
+def _template() -> jinja2.Template:
+    here = files("flipcert.report")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters["short"] = shorten
+    environment.filters["unbroken"] = unbroken
+    environment.globals["css"] = Markup((here / "page.css").read_text(encoding="utf-8"))
+    environment.globals["script"] = Markup((here / "page.js").read_text(encoding="utf-8"))
+    # Indentation is for those who read the template.
+    lines = (here / "page.html").read_text(encoding="utf-8").splitlines()
+    return environment.from_string("\n".join(line.lstrip() for line in lines))

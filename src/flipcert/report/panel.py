@@ -1,0 +1,201 @@
+"""What the page shows of one result, ready for the template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flipcert.report.chart import element, round_ticks
+from flipcert.report.figures import accuracy_figure, histogram, spread_bar
+from flipcert.report.pictures import Album
+from flipcert.report.series import ClassSpread
+from flipcert.report.summary import Summary
+from flipcert.report.words import Exposure, amount, percent, plural
+
+
+def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
+    """What the table of all results says of one."""
+    s, result, c = summary, summary.result, summary.result.certificates
+    return {
+        "number": s.number,
+        "best": best,
+        "detailed": detailed,
+        "name": s.standing.name,
+        "doubtful": s.doubt is not None,
+        "kept": percent(s.standing.kept),
+        "average": percent(s.standing.average),
+        "accuracy": "" if s.accuracy is None else percent(s.accuracy),
+        "medians": {
+            "proven": amount(s.medians.proven, s.reach),
+            "attacked": "" if s.medians.attacked is None else amount(s.medians.attacked, s.reach),
+            "votes": "" if s.medians.votes is None else amount(s.medians.votes, s.reach),
+        },
+        "exact": percent(c.exact.mean()),
+        "seconds": "" if result.seconds is None else f"{result.seconds:,.1f}",
+    }
+
+
+def panel(summary: Summary, album: Album) -> dict[str, Any]:
+    """Figures, tables and sentences about one result; only words where nothing can be flipped."""
+    s = summary
+    if s.reach == 0:
+        return {"labelled": s.labelled, "headline": s.headline, "doubt": s.doubt, "curve": None}
+    curve, curve_legend = accuracy_figure(s.curves, s.half, len(s.result.certificates), s.exposure, labelled=s.labelled)
+    bars, bar_legend = histogram(s.bins, s.exposure, labelled=s.labelled)
+    fragile, robust = s.notable
+    return {
+        "labelled": s.labelled,
+        "headline": s.headline,
+        "doubt": s.doubt,
+        "curve": curve,
+        "curve_legend": curve_legend,
+        "curve_note": _curve_note(s),
+        "has_attacked": s.curves.attacked is not None,
+        "has_votes": s.curves.votes is not None,
+        "milestones": s.milestones,
+        "probe": _probe(s, curve_legend),
+        "histogram": bars,
+        "histogram_legend": bar_legend,
+        "histogram_hint": f"Bars of {plural(s.bins.width, 'flip')}. Point at one to read it.",
+        "radius_note": _radius_note(s),
+        **_classes(s),
+        "point_note": _point_note(s),
+        "fragile": [_point(s, int(row), album) for row in fragile],
+        "robust": [_point(s, int(row), album) for row in robust],
+    }
+
+
+def _curve_note(s: Summary) -> str:
+    kept = (
+        "test points are predicted correctly, and proven to stay so,"
+        if s.labelled
+        else "predictions are proven to stay as they are,"
+    )
+    note = f"How many {kept} whichever {s.exposure.labels} an attacker flips."
+    if s.curves.attacked is None:
+        return note + " No attack is known, so how much more holds in truth is open."
+    if s.result.certificates.exact[s.counts].all():
+        return note + " Known attacks break all others, so the curve is exact: the two lines coincide."
+    return note + " Known attacks show how far the truth can lie above; the shaded gap is open."
+
+
+def _probe(s: Summary, legend: list[tuple[int, str, str]]) -> dict[str, Any]:
+    """The numbers at one place of the curves, at first where half of the points withstand the flips."""
+    flips = s.half[0] if s.half else 0
+    shares = dict(zip(("proven", "attacked", "votes"), s.shares(flips), strict=True))
+    stride = int(s.curves.flips[1])
+    return {
+        "flips": flips,
+        "share": f"{s.exposure.share(flips)} {s.exposure.of_all}",
+        "last": s.curves.flips.size - 1,
+        "place": round(flips / stride),
+        "shares": [(name, style, shares[style]) for _, style, name in legend],
+    }
+
+
+def _radius_note(s: Summary) -> str:
+    c = s.result.certificates
+    note = "The radius of a prediction is the largest number of flips that it is proven to withstand."
+    zero = int(np.sum(s.counts & (c.radius == 0)))
+    if zero:
+        verb = "is" if zero == 1 else "are"
+        which = s.kind if zero != 1 else s.kind[:-1]
+        note += f" {zero:,} {which} {verb} proven to withstand none."
+    if s.bins.beyond[0]:
+        count = s.bins.beyond[0]
+        note += f" No flips at all{s.exposure.only(' of labels that are not trusted')} change "
+        note += f"{plural(count, s.kind[:-1])}."
+    return note
+
+
+def _classes(s: Summary) -> dict[str, Any]:
+    """Rows of the table by class: all of them, or the weakest and the strongest."""
+    present = [spread for spread in s.classes if spread.quantiles is not None]
+    if len(s.classes) < 2 or not present:
+        return {"classes": []}
+    ranked = sorted(present, key=lambda spread: spread.quantiles[2] if spread.quantiles else 0)
+    half = 2 * s.detail
+    hidden = len(ranked) - 2 * half
+    shown: Sequence[ClassSpread] = ranked if hidden <= 0 else ranked[:half] + ranked[-half:]
+    highest = max([q for spread in shown for q in spread.quantiles or () if q < s.reach], default=1) or 1
+    rows: list[dict[str, Any]] = [
+        {
+            "label": spread.label,
+            "count": f"{spread.n_counting:,} of {spread.n_points:,}" if s.labelled else f"{spread.n_points:,}",
+            "bar": spread_bar(spread.quantiles or (), highest),
+            "median": amount((spread.quantiles or (0, 0, 0))[2], s.reach),
+        }
+        for spread in shown
+    ]
+    if hidden > 0:
+        rows.insert(half, {"gap": f"{hidden:,} more in between"})
+    by = "true class" if s.labelled else "predicted class"
+    note = f"Radii of {s.kind} by {by}, weakest first: the dot is the median, the thick bar the middle half, "
+    note += "the line the middle 80 %."
+    absent = [spread.label for spread in s.classes if spread.quantiles is None]
+    axis = [element("text", f"{tick:,}", x=f"{100 * tick / highest:.2f}%", y="12") for tick in round_ticks(highest, 4)]
+    return {
+        "classes": rows,
+        "class_note": note,
+        "class_axis": element("svg", *axis),
+        "class_missing": _absent(absent),
+    }
+
+
+def _absent(labels: list[Any]) -> str:
+    if not labels:
+        return ""
+    names = ", ".join(str(label) for label in labels[:8])
+    rest = f" and {len(labels) - 8:,} more" if len(labels) > 8 else ""
+    return f"No prediction is correct for {names}{rest}."
+
+
+def _point_note(s: Summary) -> str:
+    note = f"The {s.kind} that fall first and last."
+    if s.attacks:
+        note += " Flipping the training labels listed, the most influential first, changes the prediction."
+    return note
+
+
+def _point(s: Summary, row: int, album: Album) -> dict[str, Any]:
+    """One test point and the flips that would change its prediction."""
+    c, result = s.result.certificates, s.result
+    attack, target = s.attacks.get(row), s.target(row)
+    shown = 2 + s.detail
+    flips = [] if attack is None else list(zip(attack.indices, attack.old, attack.new, strict=True))
+    # One flip more takes no more room than to say that there is one more.
+    shown += len(flips) == shown + 1
+    return {
+        "row": row,
+        "picture": album.show(result.test_images.get(row), f"test row {row}"),
+        "prediction": c.prediction[row],
+        "said": _what_it_takes(
+            int(c.radius[row]), int(c.radius_upper[row]), s.exposure, target, None if attack is None else len(flips)
+        ),
+        "flips": [
+            {
+                "index": int(index),
+                "old": old,
+                "new": new,
+                "picture": album.show(result.train_images.get(int(index)), f"training row {index}"),
+            }
+            for index, old, new in flips[:shown]
+        ],
+        "more": max(len(flips) - shown, 0),
+    }
+
+
+def _what_it_takes(radius: int, upper: int, exposure: Exposure, target: Any, n_flips: int | None) -> str:
+    if radius >= exposure.n_attackable:
+        return f"Withstands any flips{exposure.only(' of labels that are not trusted')}."
+    proven = "Not proven to withstand one flip" if radius == 0 else f"Withstands {plural(radius, 'flip')}"
+    if upper >= exposure.n_attackable and n_flips is None:
+        return f"{proven}; no attack is known."
+    needed = upper + 1 if n_flips is None else n_flips
+    into = "change it" if target is None else f"make it {target}"
+    into = into.replace("change", "changes", 1).replace("make", "makes", 1) if needed == 1 else into
+    if radius == 0 and needed == 1:
+        return f"A single flip {into}."
+    return f"{proven}; {needed:,} {into}."

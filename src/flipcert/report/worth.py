@@ -1,0 +1,171 @@
+"""Whether predictions tell more than one answer for all would, and which of several models to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flipcert.report.result import Result
+from flipcert.report.series import counted, reach
+from flipcert.report.words import Exposure, Sentence, percent, plural, shorten
+from flipcert.results.certificates import Certificates
+from flipcert.results.metrics import certified_accuracy, median_certified_robustness
+
+# With fewer test points, one answer for all may well be right.
+_FEW = 5
+WHAT_MENDS_IT = "Scaled features, another kernel or model, or another regularisation usually mend this."
+
+
+def one_answer(result: Result) -> Sentence | None:
+    """Say that a model is no better than one answer for all; None if it is better, or cannot be told."""
+    predicted, n_points = np.unique(result.certificates.prediction), len(result.certificates)
+    if n_points < _FEW:
+        return None
+    answer = Sentence(
+        "This model gives ", "one answer for all", f": {shorten(predicted[0])}, for each of {n_points:,} test points"
+    )
+    if result.labels is None:
+        return answer if predicted.size == 1 else None
+    classes, counts = np.unique(result.labels, return_counts=True)
+    if classes.size == 1:
+        return None
+    most, right = int(counts.max()), int(counted(result.certificates, result.labels).sum())
+    if predicted.size == 1:
+        return answer._replace(end=f"{answer.end}; it is right for {right:,}")
+    if right > most:
+        return None
+    return Sentence(
+        "By accuracy, this model is no better than ",
+        "one answer for all",
+        f": {right:,} of {n_points:,} predictions are right, always answering {shorten(classes[counts.argmax()])} "
+        f"would be right for {most:,}",
+    )
+
+
+def what_it_means(result: Result) -> str:
+    """What a reader should make of :func:`one_answer`."""
+    if result.labels is None:
+        meaning = "Unless these points are all of one kind, such predictions tell nothing, however robust they are."
+    else:
+        meaning = "Measured by accuracy, its predictions tell no more than that, however robust they are."
+    return f"{meaning} {WHAT_MENDS_IT}"
+
+
+def one_in_a_hundred(labels: Certificates | Exposure) -> int:
+    """The largest attack by which models are compared: on one in a hundred of the labels that can be flipped."""
+    return max(1, labels.n_attackable // 100)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One of several models, by what decides between them. Shares are of all test points.
+
+    Attributes
+    ----------
+    name : str
+    tells : bool
+        Whether its predictions tell more than one answer for all.
+    labelled : bool
+        Whether true labels are known. Without them, all predictions count as right.
+    accuracy : float
+        Right without an attack.
+    kept : float
+        Proven to stay right when one label in a hundred is flipped.
+    average : float
+        Proven to stay right on average over attacks of all sizes up to that, from none.
+    median : int
+        Flips that half of the right ones withstand, as far as there are labels to flip.
+    exposure : Exposure
+        What can be flipped.
+    """
+
+    name: str
+    tells: bool
+    labelled: bool
+    accuracy: float
+    kept: float
+    average: float
+    median: int
+    exposure: Exposure
+
+    @classmethod
+    def of(cls, result: Result, name: str) -> Standing:
+        """Judge a result."""
+        c = result.certificates
+        counts = counted(c, result.labels)
+        shares = certified_accuracy(counts, c.radius, np.arange(min(one_in_a_hundred(c), reach(c)) + 1))
+        return cls(
+            name=name,
+            tells=one_answer(result) is None,
+            labelled=result.labels is not None,
+            accuracy=float(shares[0]),
+            kept=float(shares[-1]),
+            average=float(shares.mean()),
+            median=min(median_certified_robustness(counts, c.radius), reach(c)),
+            exposure=Exposure.of(c),
+        )
+
+    @property
+    def largest_attack(self) -> str:
+        """The largest attack of the comparison in words."""
+        flips = one_in_a_hundred(self.exposure)
+        return f"{plural(flips, 'flip')} ({self.exposure.share(flips)} of the {self.exposure.labels})"
+
+    @property
+    def from_end_to_end(self) -> str:
+        """What holds without an attack, and under the largest."""
+        flips = plural(one_in_a_hundred(self.exposure), "flip")
+        if not self.labelled:
+            return f"Under {flips} it is {percent(self.kept)}"
+        return (
+            f"Without an attack {percent(self.accuracy)} are right; under {flips}, {percent(self.kept)} are proven to "
+            "stay so"
+        )
+
+
+def rule(labelled: bool) -> str:
+    """What the columns of a comparison mean that decide it."""
+    kept = "right, and proven to stay so," if labelled else "proven to stay as they are"
+    return (
+        f"Proven at 1 %: test points that are {kept} when one in a hundred of the labels that can be flipped, and at "
+        "least one, is flipped. Mean to 1 %: on average over attacks of all sizes up to that, from none."
+    )
+
+
+def choose(standings: Sequence[Standing]) -> int:
+    """Number of the model to choose, by a rule that weighs accuracy and robustness at once.
+
+    How many labels will be flipped is not known. The rule takes attacks of all sizes, from none up to one label in a
+    hundred, as equally likely, and chooses the model with the largest share of test points that are proven right on
+    average: the area under the certified accuracy, as far as that. Among equals the more accurate, then the one with
+    the larger median, then the first. One that tells no more than one answer for all is not chosen if there are
+    others, nor one whose accuracy is not known.
+    """
+    ranks = [(s.tells, s.labelled, s.average, s.accuracy, s.median) for s in standings]
+    return ranks.index(max(ranks))
+
+
+def why(standings: Sequence[Standing], start: str | None = None) -> str:
+    """What speaks for the model that is chosen, in sentences that name the rule; ``start`` says which it is."""
+    chosen = standings[choose(standings)]
+    start = f"The one to choose is {chosen.name}" if start is None else start
+    if not chosen.tells:
+        return "None of these models tells more than one answer for all would, so there is none to choose."
+    if chosen.exposure.n_attackable == 0:
+        return f"{start}: where nothing can be flipped, accuracy is all."
+    peers = [s for s in standings if s.tells and s.labelled == chosen.labelled]
+    stay = "right" if chosen.labelled else "as they are"
+    first = "more than of any other" if sum(s.average == chosen.average for s in peers) == 1 else "no other has more"
+    if not all(s.tells for s in standings):
+        first += " among those that tell more than one answer for all"
+    told = (
+        f"{start}: on average over attacks of 0 to {chosen.largest_attack}, "
+        f"{percent(chosen.average)} of its predictions are proven to stay {stay}, {first}. {chosen.from_end_to_end}."
+    )
+    rival = max(peers, key=lambda s: s.median)
+    if rival.median > chosen.median:
+        flips = "any flips" if rival.median == rival.exposure.n_attackable else plural(rival.median, "flip")
+        told += f" The largest median radius, {flips}, has {rival.name}. {rival.from_end_to_end}."
+    return told

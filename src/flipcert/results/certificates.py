@@ -1,0 +1,213 @@
+"""Certificates: what was proven about each prediction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flipcert.results.certificate_file import read_certificates, write_certificates
+from flipcert.results.metrics import certified_accuracy, median_certified_robustness
+
+# What is told once for all test points.
+_HEADER = ("n_labels", "n_attackable", "threat", "model")
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """Certified predictions, one entry for each test point.
+
+    Attributes
+    ----------
+    prediction : ndarray
+        Predicted labels.
+    radius : ndarray of int64
+        Certified: no ``radius`` flips of training labels change the prediction.
+    radius_upper : ndarray of int64
+        An attack with one flip more than this is known; the number of training labels where none is.
+    blackbox_radius : ndarray of int64 or None
+        What the votes alone certify (ensembles only).
+    runner_up : ndarray
+        Second class by score or votes.
+    target : masked array
+        The class that is cheapest to reach; masked where no class is known to be reachable.
+    rounding_sensitive : ndarray of bool
+        Whether another rounding of the weights (another batch, BLAS or order of the training rows) might give
+        another certificate. The certificate stands for the weights as they are.
+    n_labels : int
+        Number of training labels.
+    n_attackable : int
+        Number of training labels that are not trusted: what the radius is about. All of them by default.
+    threat : str
+        What an attacker may do, and what the radius counts: "flips" of labels.
+    model : mapping of str to Any
+        What was certified, as plain values: the kind of model, its kernel, its parameters, as it was fitted. For
+        readers: reports show it.
+    """
+
+    prediction: NDArray[Any]
+    radius: NDArray[np.int64]
+    radius_upper: NDArray[np.int64]
+    blackbox_radius: NDArray[np.int64] | None
+    runner_up: NDArray[Any]
+    target: np.ma.MaskedArray[Any, Any]
+    rounding_sensitive: NDArray[np.bool_]
+    n_labels: int
+    n_attackable: int = -1
+    threat: str = "flips"
+    model: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.n_attackable < 0:
+            object.__setattr__(self, "n_attackable", self.n_labels)
+
+    def __len__(self) -> int:
+        return self.radius.size
+
+    @property
+    def exact(self) -> NDArray[np.bool_]:
+        """Where the certified radius is the true one: one more flip is known to suffice, or no flips ever do."""
+        return self.radius == self.radius_upper
+
+    @property
+    def limit(self) -> int:
+        """The largest radius there is, in the unit of the threat; it reads "whatever an attacker does"."""
+        return self.n_labels
+
+    def correct(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each prediction is right.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,)
+            True labels.
+
+        Returns
+        -------
+        ndarray of bool
+        """
+        labels = np.asarray(y)
+        if labels.shape != self.prediction.shape:
+            raise ValueError(f"y has shape {labels.shape}, but there are {len(self)} certificates.")
+        if len(self) and _kinds(labels).isdisjoint(_kinds(self.prediction)):
+            raise ValueError(
+                f"y holds labels such as {labels[:1].tolist()[0]!r}, but predictions are such as "
+                f"{self.prediction[:1].tolist()[0]!r}; give y in the labels that the model was fitted on."
+            )
+        return np.asarray(self.prediction == labels)
+
+    def certified_accuracy(self, y: ArrayLike, flips: ArrayLike) -> Any:
+        """Share of points that are predicted right and stay so under each number of flips.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,)
+            True labels.
+        flips : int or array-like of int
+            Numbers of flipped labels.
+
+        Returns
+        -------
+        float or ndarray of float
+        """
+        return certified_accuracy(self.correct(y), self.radius, flips)
+
+    def median_certified_robustness(self, y: ArrayLike, over: str = "correct") -> int:
+        """Largest number of flips that half of the points withstand.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,)
+            True labels.
+        over : {"correct", "all"}, default="correct"
+            Half of the points predicted right (as in the EnsembleCert paper), or half of all (as for SS-DPA).
+
+        Returns
+        -------
+        int
+        """
+        return median_certified_robustness(self.correct(y), self.radius, over=over)
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame, one row a test point."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError('to_frame needs pandas. Install with: pip install "flipcert[frame]".') from None
+        columns = {name: values for name, values in self._columns().items() if name != "blackbox_radius"}
+        columns["exact"] = self.exact
+        if self.blackbox_radius is not None:
+            columns["blackbox_radius"] = self.blackbox_radius
+        target = pd.Series(self.target.data).astype(object)
+        columns["target"] = target.where(~np.ma.getmaskarray(self.target), None)
+        return pd.DataFrame(columns)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file (NumPy's npz, without pickle). The file appears whole or not at all.
+
+        Labels that are Python objects must be of one kind, so that 1 and "1" come back as two labels.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced.
+        """
+        header = {name: getattr(self, name) for name in _HEADER} | {"model": dict(self.model)}
+        write_certificates(path, self, self._columns(), header)
+
+    def report(self, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
+        """Write a report for people: one HTML page that works offline. The file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced.
+        y : array-like of shape (n_test,), default=None
+            True labels. Without them the page tells what stays the same, not what is right.
+        """
+        from flipcert.report import write_report
+        from flipcert.report.result import Result
+
+        if y is not None:
+            self.correct(y)
+            self._require_known_labels(np.asarray(y))
+        write_report([Result(name="", certificates=self, labels=None if y is None else np.asarray(y))], path)
+
+    def _require_known_labels(self, labels: NDArray[Any]) -> None:
+        """Raise ValueError if no point has a label that was ever near to being predicted: they are other labels."""
+        known = {*self.prediction.tolist(), *self.runner_up.tolist(), *np.ma.getdata(self.target).tolist()}
+        if len(self) and not known & set(labels.tolist()):
+            examples = [", ".join(map(repr, sorted(own, key=str)[:2])) for own in (set(labels.tolist()), known)]
+            raise ValueError(
+                f"none of the labels of y (such as {examples[0]}) is a class that is predicted or comes second "
+                f"(such as {examples[1]}); use the same labels as in training."
+            )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificates:
+        """Read what :meth:`save` wrote. Nothing is unpickled, and a file that holds anything else is a ``ValueError``.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to read.
+
+        Returns
+        -------
+        Certificates
+        """
+        columns = [own.name for own in fields(cls) if own.name not in _HEADER]
+        return read_certificates(cls, path, columns, _HEADER)
+
+    def _columns(self) -> dict[str, Any]:
+        return {own.name: getattr(self, own.name) for own in fields(self) if own.name not in _HEADER}
+
+
+def _kinds(labels: NDArray[Any]) -> set[type]:
+    """What labels are: text, bytes, or something else, such as numbers; one is never equal to another."""
+    some = labels if labels.dtype == object else labels[:1]
+    return {next((kind for kind in (str, bytes) if isinstance(label, kind)), object) for label in some}
