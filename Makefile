@@ -1,11 +1,17 @@
 # Every target sets up what it needs: a .venv in this folder, nothing outside of it. The one exception: test-browser, run
 # as root where there is no Chromium, installs the distribution's.
 PYTHON ?= python3
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(SCRIPTS)
 MINIMUM := .venv-minimum
+PRERELEASE := .venv-prerelease
+# Tests check compiled code for indices out of bounds, and cache it apart from the unchecked one.
+CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked
+PARALLEL := -n auto --dist loadgroup
 
-.PHONY: demo test test-steady test-browser test-kills test-cluster test-minimum lint pytest bench evidence reproduce reproduce-quick clean
+.PHONY: demo test lint pytest coverage bench evidence reproduce reproduce-quick clean
+.PHONY: test-steady test-browser test-kills test-cluster test-minimum test-prerelease
 
 demo: $(VENV)/.installed
 	$(BIN)/flipcert demo
@@ -17,19 +23,23 @@ lint: $(VENV)/.tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
-# Compiled code is checked for indices out of bounds here, and cached apart from the unchecked one.
 pytest: $(VENV)/.tools
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest -n auto --dist loadgroup
+	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL)
+
+# The same tests, and which branches they take: fewer than the share in pyproject.toml is a failure.
+coverage: $(VENV)/.tools
+	$(CHECKED) $(BIN)/python -m pytest $(PARALLEL) --cov --cov-report=term
 
 # The same tests again and again, in random order, every other time beside a load on all cores: none may fail.
 test-steady: $(VENV)/.tools
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python tests/steady.py $(or $(RUNS),10)
+	$(CHECKED) $(BIN)/python tests/steady.py $(or $(RUNS),10)
 
 # The report in a real browser. Screenshots for people go to tests_browser/screenshots.
 test-browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/$(VENV)/browsers
 test-browser: $(VENV)/.browser
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked $(BIN)/python -m pytest tests_browser
+	$(CHECKED) $(BIN)/python -m pytest tests_browser
 
 $(VENV)/.browser: $(VENV)/.tools tests_browser/install
 	$(BIN)/python -m pip install --quiet --group browser
@@ -45,17 +55,26 @@ test-cluster: $(VENV)/.tools
 	$(BIN)/python -m pytest tests_cluster -s
 
 # The suite on the oldest versions that pyproject.toml allows, in a .venv-minimum of its own.
+test-minimum: VENV := $(MINIMUM)
 test-minimum: $(MINIMUM)/.installed
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(MINIMUM)/numba-checked \
-		$(MINIMUM)/bin/python -m pytest -n auto --dist loadgroup
+	$(CHECKED) $(MINIMUM)/$(SCRIPTS)/python -m pytest $(PARALLEL)
 
 $(MINIMUM)/.installed: pyproject.toml tests/lower_bounds.py
 	rm -rf $(MINIMUM)
 	$(PYTHON) -m venv $(MINIMUM)
-	$(MINIMUM)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(MINIMUM)/bin/python tests/lower_bounds.py > $(MINIMUM)/requirements.txt
-	$(MINIMUM)/bin/python -m pip install --quiet --requirement $(MINIMUM)/requirements.txt --editable .
+	$(MINIMUM)/$(SCRIPTS)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(MINIMUM)/$(SCRIPTS)/python tests/lower_bounds.py > $(MINIMUM)/requirements.txt
+	$(MINIMUM)/$(SCRIPTS)/python -m pip install --quiet --requirement $(MINIMUM)/requirements.txt --editable .
 	touch $@
+
+# The suite on what others are about to release, in a .venv-prerelease that is made anew each time.
+test-prerelease: VENV := $(PRERELEASE)
+test-prerelease:
+	rm -rf $(PRERELEASE)
+	$(PYTHON) -m venv $(PRERELEASE)
+	$(PRERELEASE)/$(SCRIPTS)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(PRERELEASE)/$(SCRIPTS)/python -m pip install --quiet --pre --editable ".[plot,frame,torch,dask]" --group test
+	$(CHECKED) $(PRERELEASE)/$(SCRIPTS)/python -m pytest $(PARALLEL)
 
 # Some rows or other sizes: make bench ARGS="--only svm,ensembles --quick"; all choices: make bench ARGS=--help.
 bench: $(VENV)/.tools
@@ -90,5 +109,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(MINIMUM) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
+	rm -rf $(VENV) $(MINIMUM) $(PRERELEASE) .coverage .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import struct
 import warnings
@@ -241,6 +242,18 @@ def test_a_header_that_asks_for_more_than_there_is_takes_no_memory(saved, tmp_pa
     claim = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + header.ljust(117) + b"\n"
     members = {**members_of(saved), "radius.npy": claim + bytes(160)}
     assert "damaged" in refused(tmp_path / "claim.npz", archive_of(members))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")
+def test_a_named_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    for path in (tmp_path / "pipe.npz", str(tmp_path / "pipe.npz")):
+        with pytest.raises(ValueError, match=r"pipe\.npz is a named pipe, not a file; write what it would give into"):
+            flipcert.Certificates.load(path)
+    with pytest.raises(ValueError, match="/dev/zero is a device, not a file"):
+        flipcert.Certificates.load("/dev/zero")
+    with pytest.raises(FileNotFoundError):
+        flipcert.Certificates.load(tmp_path / "nothing.npz")
 
 
 def test_two_arrays_of_one_name_are_refused(saved, tmp_path):

@@ -58,7 +58,7 @@ def test_a_changed_callee_in_another_file_is_seen(tmp_path):
     assert run(tmp_path) == ["0", "0"]
     assert run(tmp_path) == ["0", "1"]  # the second process finds the machine code
     # Touch another compiled file only: everything is compiled again.
-    other = tmp_path / "flipcert" / "flips" / "_rival.py"
+    other = tmp_path / "flipcert" / "flips" / "_jit" / "rival.py"
     other.write_text(other.read_text() + "\n# changed\n")
     assert run(tmp_path) == ["0", "0"]
 

@@ -70,13 +70,53 @@ def test_parameters_of_estimators_are_documented(name):
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "paper").rglob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "paper").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), (page.name, target)
 
 
-def test_version_is_in_the_changelog():
-    assert f"## {flipcert.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+def test_readme_changelog_citation_and_version_agree():
+    release, _, progress = flipcert.__version__.partition(".dev")
+    headings = re.findall(r"^## (.*)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert headings[0] == (f"{release} (in progress)" if progress else release)
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", heading) for heading in headings[1:])
+    numbers = [tuple(map(int, heading.split()[0].split("."))) for heading in headings]
+    assert numbers == sorted(set(numbers), reverse=True)
+    assert f"This is {release}{', in progress' if progress else ''}." in (ROOT / "README.md").read_text()
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = dict(re.findall(r"^([\w-]+): (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE))
+    assert citation["version"] == flipcert.__version__
+    assert (citation["title"], citation["license"]) == (project["name"], project["license"])
+    assert citation["abstract"] == project["description"] == flipcert.__doc__
+    assert citation["repository-code"] == project["urls"]["Homepage"]
+
+
+def test_every_change_that_a_newcomer_might_make_touches_three_files_at_most():
+    """Recipes are a promise about the layout: their files exist, and there are few of them."""
+    recipes = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add")[2].split("\n### ")[1:]
+    assert len(recipes) == 10
+    for recipe in recipes:
+        (files,) = re.findall(r"^Files: (.+)$", recipe, flags=re.MULTILINE)
+        paths = re.findall(r"`([^`]+)`", files)
+        assert 1 <= len(paths) <= 3, recipe
+        for path in paths:
+            assert "NAME" in path or (ROOT / "src" / "flipcert" / path).exists(), path
+        for test in re.findall(r"`(tests/\w+\.py)`", recipe):
+            assert (ROOT / test).exists(), test
+
+
+def test_readme_and_citation_name_the_same_paper():
+    (title,) = re.findall(r"^    title: (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
+    assert f"*{title}*" in " ".join((ROOT / "README.md").read_text().split())
+
+
+def test_supported_pythons_are_those_that_are_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    stated = [found for name in project["classifiers"] for found in re.findall(r"Python :: (3\.\d+)", name)]
+    (tested,) = re.findall(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "test.yml").read_text())
+    assert [f'"{version}"' for version in stated] == tested.split(", ")
+    assert project["requires-python"] == f">={stated[0]}"
 
 
 def test_architecture_names_every_package():
@@ -124,6 +164,19 @@ def test_stated_versions_are_those_of_the_package():
             assert bounds.get(package, version) == version, (page.name, package)
     makefile = (ROOT / "Makefile").read_text()
     assert set(re.findall(r"torch==([\d.]+)", makefile)) == {TESTED_AS["torch"]}
+
+
+def test_workflows_only_call_targets_that_the_makefile_has():
+    """What is tested elsewhere is what anybody can run here."""
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for workflow in (ROOT / ".github" / "workflows").iterdir():
+        content = workflow.read_text()
+        commands = re.findall(r"\brun: *(\S.*)", content)
+        lists = re.findall(r"\btarget: (\[[^]]*\]|[\w-]+)", content)
+        called = {target for names in lists for target in re.findall(r"[\w-]+", names)}
+        called |= {command.removeprefix("make ") for command in commands} - {"${{ matrix.target }}"}
+        assert called
+        assert called <= targets, workflow.name
 
 
 def test_lower_bounds_are_exact_requirements(tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ from pyarrow import parquet
 
 from command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, refused, run
 from flipcert.cli.console import results
+from flipcert.runs.plain_metrics import metrics_of
 from flipcert.runs.settings import MODELS, Settings
 from flipcert.runs.stored_run import StoredRun
 
@@ -51,6 +54,22 @@ def edited(name, **columns):
         values = pa.array(change(table[column].to_pylist()), table[column].type)
         table = table.set_column(table.column_names.index(column), column, values)
     parquet.write_table(table, f"run/{name}.parquet")
+
+
+def resummarised(change=None):
+    """Change the summary of the run; by default so that its metrics are those of its edited tables."""
+    stored = StoredRun.read(Path("run"))
+    summary = json.loads(Path("run/summary.json").read_text())
+    if change is None:
+        counted = metrics_of(stored.points[0], stored.n_labels, stored.n_attackable)
+        metrics = {name: value for name, value in counted.items() if " " not in name}
+        metrics["certified_accuracy"] = {
+            name.split()[1]: value for name, value in counted.items() if name.startswith("certified_accuracy ")
+        }
+        summary["metrics"] = metrics
+    else:
+        change(summary)
+    Path("run/summary.json").write_text(json.dumps(summary))
 
 
 @pytest.mark.parametrize(
@@ -135,6 +154,8 @@ def test_a_changed_radius_is_found(files, by, options):
     changed = parquet.read_table("run/certificates.parquet")["radius"][row].as_py() + by
     edited("certificates", radius=lambda values: [*values[:row], changed, *values[row + 1 :]])
     edited("certificates", exact=lambda values: [*values[:row], False, *values[row + 1 :]])
+    assert f"largest_radius {changed}" in verified("--points", FEW, code=1) or by < 0
+    resummarised()
     said = verified("--points", FEW, code=1)
     assert f" {row} radii {changed} to {changed - by} {changed - by} " in said
     assert "1 difference between what the run says and what was found." in said
@@ -157,6 +178,66 @@ def test_a_radius_of_an_ensemble_that_forgets_about_removed_classes_is_found(fil
     edited("certificates", radius=lambda _: [1] * 5, radius_upper=lambda _: [40] * 5, exact=lambda _: [False] * 5)
     edited("certificates", blackbox_radius=lambda _: [0] * 5)
     assert "radii 5 5 ensembles" in verified(code=1)
+
+
+METRICS = {
+    "accuracy": 0.999, "median_radius": 7, "median_radius_upper": 70, "median_radius_over_all": 7, "largest_radius": 74,
+    "share_exact": 0.5, "share_rounding_sensitive": 0.5, "test_points": 16, "training_labels": 76,
+    "attackable_labels": 74, "median_blackbox_radius": 9, "certified_accuracy_at_1_percent": 0.98,
+    "mean_certified_accuracy_to_1_percent": 0.98, "warning": "This model gives one answer for all.", "seed": 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_changed_metric_is_found(files, metric):
+    """What a reader sees first is in the summary, and must be what the tables give."""
+    certified(*RBF, "-n", "5")
+    resummarised(lambda summary: summary["metrics"].update({metric: METRICS[metric]}))
+    said = verified("--points", "1", code=1)
+    assert f"metrics {metric} {METRICS[metric]} " in said
+    assert "1 difference between what the run says and what was found." in said
+    assert "metrics " in said.split("how")[1].split("counted anew from all lines")[0]
+
+
+@pytest.mark.parametrize("command", ["certify", "sweep"])
+def test_changed_metrics_and_settings_are_found_in_each_model(files, command):
+    certified("-n", "5" if command == "certify" else "1,3", *RBF, command=command)
+    verified("--points", "1")
+
+    def change(summary):
+        last = summary.get("points", [summary])[-1]
+        last["metrics"]["certified_accuracy"]["1"] += 0.01
+        del last["metrics"]["accuracy"]
+        last["settings"]["gamma"] = 3
+        last["name"] = "the best one"
+
+    resummarised(change)
+    said = verified("--points", "1", code=1)
+    assert "metrics certified_accuracy 1 " in said
+    assert "metrics no accuracy accuracy 0." in said
+    assert "settings gamma 3 gamma None" in said
+    assert "settings name the best one name svm, " in said
+    assert "4 differences" in said
+
+
+@pytest.mark.parametrize(
+    "kind", ["constant", "no-better", "unlabelled", "unlabelled-constant", "four", "trusted-all", "one-label"]
+)
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_metrics_agree_with_those_of_odd_runs(files, kind, partitions):
+    rng = np.random.default_rng(0)
+    X, y, t = rng.normal(size=(40, 2)), rng.integers(0, 3, 40), rng.integers(0, 3, 20)
+    x, sure = rng.normal(size=(20, 2)), np.ones(40, bool)
+    if "constant" in kind:
+        y[:38] = 1
+    own = {"X": x[:4] if kind == "four" else x}
+    if "unlabelled" not in kind:
+        own["y"] = t[: len(own["X"])] * (kind != "one-label")
+    np.savez("train.npz", X=X, y=y, sure=sure)
+    np.savez("few.npz", **own)
+    trusted = ("--trusted", "sure") if kind == "trusted-all" else ()
+    certified("--model", "neighbors", "-n", partitions, "--classes", "0,1,2,3", *trusted)
+    assert "No difference" in verified("--points", "2")
 
 
 def test_other_changed_columns_are_found(files):
@@ -238,18 +319,78 @@ def test_what_is_not_of_the_run_is_refused(files):
     assert "trusted.npz does not hold the training data of run" in refused("verify", "run", "trusted.npz", "few.npz")
     assert "test.npz does not hold the test data of run" in refused("verify", "run", "train.npz", "test.npz")
     assert "has no summary.json" in refused("verify", "nowhere", "train.npz", "few.npz")
-    assert "other.npz: no such file" in refused("verify", "run", "other.npz", "few.npz")
+    assert "other.npz does not exist" in refused("verify", "run", "other.npz", "few.npz")
     assert run("verify", "run", "train.npz", "few.npz", "--points", "0").exit_code == 2
     table = parquet.read_table("run/certificates.parquet")
     parquet.write_table(table.slice(1), "run/certificates.parquet")
     assert "must speak of the 15 test points" in refused("verify", "run", "train.npz", "few.npz")
     parquet.write_table(table.drop_columns("radius"), "run/certificates.parquet")
-    assert "does not hold a complete run (KeyError: 'radius')" in refused("verify", "run", "train.npz", "few.npz")
+    assert "certificates.parquet has no column 'radius'" in refused("verify", "run", "train.npz", "few.npz")
     parquet.write_table(table, "run/certificates.parquet")
     summary = json.loads((files / "run" / "summary.json").read_text())
     summary["data"]["weather"] = "fine"
     (files / "run" / "summary.json").write_text(json.dumps(summary))
     assert "options for its data that this version does not know" in refused("verify", "run", "train.npz", "few.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("certificates", lambda table: table.drop_columns("rounding_sensitive"), "no column 'rounding_sensitive'"),
+        ("certificates", lambda table: table.set_column(0, "row", pa.array([None] * FEW, pa.int64())), "'row' of"),
+        ("certificates", lambda table: table.set_column(0, "row", pa.array(["x"] * FEW)), "holds string, not whole"),
+        ("certificates", lambda table: table.append_column("point", pa.array([7] * FEW)), "speaks of 8 models"),
+        ("certificates", lambda table: table.append_column("point", pa.array([-1] * FEW)), "a model number -1"),
+        ("certificates", lambda table: table.set_column(1, "prediction", pa.array([[1]] * FEW)), "not labels"),
+        ("attacks", lambda table: table.drop_columns("new_label"), "attacks.parquet has no column 'new_label'"),
+    ],
+)  # fmt: skip
+def test_tables_that_lack_something_are_named_without_words_of_python(files, name, change, said):
+    certified(*RBF)
+    parquet.write_table(change(parquet.read_table(f"run/{name}.parquet")), f"run/{name}.parquet")
+    told = refused("verify", "run", "train.npz", "few.npz")
+    assert "run does not hold a complete run: " in told
+    assert said in told
+    assert "Error:" not in told.removeprefix("Error:")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[]", "summary.json is not what was written"),
+        (b"{", "summary.json is not what was written"),
+        (b"\xff", "summary.json is not what was written"),
+        (b"[" * 100_000, "summary.json is not what was written"),
+        (b'{"models": []}', "summary.json is not what was written"),
+    ],
+    ids=range(5),
+)
+def test_summaries_of_nothing_are_told(files, content, said):
+    certified(*RBF)
+    Path("run/summary.json").write_bytes(content)
+    assert said in refused("verify", "run", "train.npz", "few.npz")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")
+@pytest.mark.parametrize("name", ["summary.json", "certificates.parquet", "attacks.parquet", "run.json"])
+def test_named_pipes_in_a_folder_are_not_waited_for(files, name):
+    certified(*RBF)
+    Path("run", name).unlink()
+    os.mkfifo(f"run/{name}")
+    if name != "run.json":
+        assert name in refused("verify", "run", "train.npz", "few.npz")
+        assert name in refused("report", "run")
+        assert name in refused("certify", "train.npz", "few.npz", *RBF, "--out", "run", "--quiet")
+    else:
+        assert "run.json is damaged" in refused("certify", "train.npz", "few.npz", *RBF, "--out", "run", "--quiet")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")
+def test_named_pipes_as_data_are_not_waited_for(files):
+    certified(*RBF)
+    os.mkfifo("pipe.npz")
+    assert "pipe.npz is a named pipe, not a file" in refused("verify", "run", "pipe.npz", "few.npz")
+    assert "pipe.npz is a named pipe, not a file" in refused("verify", "run", "train.npz", "pipe.npz")
 
 
 def test_whatever_is_in_the_folder_is_told_in_a_sentence(files):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flipcert.results.certificates import Certificates
     from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "BoundedNetwork",

@@ -16,12 +16,12 @@ from flipcert.engine.watch import current_watcher
 from flipcert.exceptions import CertificateError
 from flipcert.flips.costs import require_closed
 from flipcert.flips.label_space import NAME_THE_SPACE
-from flipcert.labels.encoding import in_user_labels, predicted_indices
+from flipcert.labels.encoding import predicted_indices
 from flipcert.labels.labels import Labels
 from flipcert.labels.validation import check_choice, check_integers
 from flipcert.results.certificates import Certificates
 from flipcert.results.outcome import Outcome
-from flipcert.results.witness import Witness
+from flipcert.results.witness import Witness, classes_after, in_user_labels
 
 
 def no_attack(row: int, target: int) -> Witness:
@@ -73,7 +73,7 @@ class Appraisal:
             return self
         upper = self.upper.copy()
         for t, c in np.argwhere((upper >= fewest) & (upper <= labels.n_labels)).tolist():
-            if not labels.classes_after(self.attack(t, c)).all():
+            if not classes_after(self.attack(t, c), labels).all():
                 upper[t, c] = labels.unreachable
         lower = np.minimum(self.lower, labels.flips_to_remove_another)
         np.put_along_axis(lower, self.prediction[:, None], 0, axis=1)

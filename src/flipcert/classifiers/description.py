@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from flipcert.kernels import NAMED
 from flipcert.kernels.base import Kernel, as_kernel
 from flipcert.kernels.stored import StoredKernel
 
@@ -25,7 +26,7 @@ _MODELS = {
     "MilpSVM": "milp-svm",
     "FixedBudget": "fixed-budget",
 }
-_KERNELS = {"NTK": "ntk", "ConvNTK": "conv-ntk", "Linear": "linear", "RBF": "rbf"}
+_KERNELS = {kind: name for name, kind in NAMED.items()}
 # What changes no result.
 _WITHOUT_EFFECT = ("n_jobs", "verbose")
 _MOST_VALUES = 20
@@ -80,7 +81,7 @@ def _describe_kernel(kernel: Any) -> dict[str, Any]:
         kernel = as_kernel(kernel)
     if not isinstance(kernel, Kernel):
         return {"kernel": _plain(kernel)}
-    name = _KERNELS.get(type(kernel).__name__, type(kernel).__name__)
+    name = _KERNELS.get(type(kernel), type(kernel).__name__)
     given = kernel.get_params(deep=False)
     if name in ("ntk", "conv-ntk"):
         name = name.replace("ntk", given.pop("kind"))

@@ -31,14 +31,14 @@ from flipcert.flips.label_space import NAME_THE_SPACE, in_label_space, open_cost
 from flipcert.flips.passes import Tiles
 from flipcert.flips.streamed_rows import StreamedRows
 from flipcert.flips.whole_rows import Rows, WholeRows
-from flipcert.labels.encoding import class_indices, encode_labels, in_user_labels
+from flipcert.labels.encoding import class_indices, encode_labels
 from flipcert.labels.labels import Labels
 from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.linear.product import Product
 from flipcert.results.certificates import Certificates
 from flipcert.results.outcome import Outcome
-from flipcert.results.witness import Witness
+from flipcert.results.witness import Witness, in_user_labels
 
 
 class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -32,8 +32,8 @@ class KernelRidge(KernelClassifier):
     Parameters
     ----------
     kernel : None, str, kernel object or callable, default=None
-        ``None`` is :class:`flipcert.kernels.NTK`; also "ntk", "linear", "rbf", "precomputed", any scikit-learn kernel
-        or callable ``k(X, Z)``.
+        ``None`` is :class:`flipcert.kernels.NTK`; also a name, such as "linear" or "rbf", "precomputed", any
+        scikit-learn kernel or callable ``k(X, Z)``.
     reg : float, default=1.0
         Regularisation :math:`\lambda`, positive.
     classes : array-like, optional

@@ -31,8 +31,8 @@ class KernelSVM(KernelClassifier):
     Parameters
     ----------
     kernel : None, str, kernel object or callable, default=None
-        ``None`` is :class:`flipcert.kernels.NTK`; also "ntk", "linear", "rbf", "precomputed", any scikit-learn kernel
-        or callable ``k(X, Z)``.
+        ``None`` is :class:`flipcert.kernels.NTK`; also a name, such as "linear" or "rbf", "precomputed", any
+        scikit-learn kernel or callable ``k(X, Z)``.
     C : "auto" or float, default="auto"
         "auto" takes any C small enough. A number is checked against ``C_max_`` and refused if larger.
     classes : array-like, optional

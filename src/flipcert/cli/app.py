@@ -189,8 +189,9 @@ def verify(
     """Get a second opinion on a run, by plain and slow means that share no algorithm with those of the run.
 
     Fits the models again on the same data, replays stored attacks, and computes predictions and radii of random test
-    points anew from the weights: as whole numbers, with a full sort, and for ensembles by dynamic programming. Says
-    what was compared and how. Exit code 1 if anything differs.
+    points anew from the weights: as whole numbers, with a full sort, and for ensembles by dynamic programming. The
+    metrics of the summary are counted anew from all points. Says what was compared and how. Exit code 1 if anything
+    differs.
 
     [bold]Example[/]
 

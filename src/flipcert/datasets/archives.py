@@ -18,6 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from flipcert.datasets.room import Unreadable, check_room
+from flipcert.engine.files import refuse_odd_files
 
 # What reading damaged bytes ends with: in the archive, in its compression, in the header of an array.
 _DAMAGE = (
@@ -63,6 +64,7 @@ def read_arrays(path: str | os.PathLike[str], wanted: Iterable[str]) -> dict[str
 
 @contextmanager
 def _archive(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
+    refuse_odd_files(path)
     try:
         archive = zipfile.ZipFile(path)
     except PermissionError:

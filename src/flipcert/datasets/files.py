@@ -97,6 +97,7 @@ def digest(source: str) -> str:
     """SHA-256 of the contents of a source: of all its files, one after the other."""
     sums = []
     for path in parts_of(source):
+        refuse_what_is_no_file(path)
         with open(path, "rb") as file:
             sums.append(hashlib.file_digest(file, "sha256").hexdigest())
     return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
+from flipcert.engine.files import refuse_odd_files
 from flipcert.engine.memory import available_memory, gigabytes
 
 # What to do about a file of another format.
 INSTEAD = "save it as X.npy and y.npy, or as shards X-000.npy, y-000.npy, ..., in a folder: they are memory-mapped"
-
-# What is no file, though it can be opened; reading it might wait for ever, and cannot be done twice.
-_ODD = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-
 
 # Characters of what somebody else says about a file, which may quote all of it.
 _LONGEST = 200
@@ -46,8 +37,6 @@ def check_room(what: str, needed: float, instead: str = INSTEAD) -> None:
 def refuse_what_is_no_file(path: Path) -> None:
     """Refuse what does not exist, and what would wait for somebody to write to it."""
     try:
-        kind = stat.S_IFMT(path.stat().st_mode)
+        refuse_odd_files(path)
     except FileNotFoundError:
         raise ValueError(f"{path} does not exist; give the path of a file with features.") from None
-    if kind in _ODD:
-        raise ValueError(f"{path} is {_ODD[kind]}, not a file; write the data into a file first.")

@@ -1,8 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what only looks like a file."""
 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,6 +11,13 @@ from typing import IO
 
 # Marks what is being written; a process that is killed leaves it behind, and nothing else.
 UNFINISHED = ".unfinished"
+# What is no file, though it can be opened; reading it might wait for ever, and cannot be done twice.
+_ODD = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 @contextmanager
@@ -40,6 +48,16 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = path  # writing to a full disk does not say where
         raise
+
+
+def refuse_odd_files(path: str | os.PathLike[str]) -> None:
+    """Raise ValueError if there is no file at ``path`` but something that would wait for somebody to write to it.
+
+    FileNotFoundError if there is nothing; a folder is left to whoever opens it.
+    """
+    kind = stat.S_IFMT(os.stat(path).st_mode)
+    if kind in _ODD:
+        raise ValueError(f"{os.fspath(path)} is {_ODD[kind]}, not a file; write what it would give into a file first.")
 
 
 def _umask() -> int:

@@ -17,7 +17,7 @@ from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, RUNNER_UP, TARGET, U
 from flipcert.ensemble._jit.settle import Slate
 from flipcert.flips.rows import as_integers
 from flipcert.labels.labels import Labels
-from flipcert.results.witness import Witness
+from flipcert.results.witness import Witness, classes_after
 
 
 class OpenVote:
@@ -76,7 +76,7 @@ class OpenVote:
             own = np.flatnonzero(labels.codes == outcome[WINNER])
             attacks.append(Witness(own, np.full(own.size, outcome[RUNNER_UP])))
         for witness in sorted(attacks, key=len):
-            if witness is planned and labels.classes_after(witness).all():
+            if witness is planned and classes_after(witness, labels).all():
                 return witness
             winner = self._winner_after(witness, row)
             if winner is not None and winner != outcome[WINNER]:
@@ -92,7 +92,7 @@ class OpenVote:
 
     def _winner_after(self, witness: Witness, row: NDArray[Any]) -> int | None:
         """Class that wins the vote once the flips are made; None if the labels are of one class only then."""
-        left: list[int] = np.flatnonzero(self._labels.classes_after(witness)).tolist()
+        left: list[int] = np.flatnonzero(classes_after(witness, self._labels)).tolist()
         if len(left) < 2:
             return None
         codes = witness.apply(self._labels.codes)

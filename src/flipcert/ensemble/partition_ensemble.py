@@ -28,13 +28,13 @@ from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
-from flipcert.labels.encoding import encode_labels, in_user_labels
+from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
 from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.results.certificates import Certificates
 from flipcert.results.outcome import Outcome
-from flipcert.results.witness import Witness
+from flipcert.results.witness import Witness, in_user_labels
 
 
 class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -238,6 +238,10 @@ class WhiteBox(Electorate):
         for i in np.flatnonzero(slate.plan != slate.votes).tolist():
             own, labels, to = row[self._columns(i)], self._labels[i], int(slate.plan[i])
             if to == LEAVES:
+                # Who leaves may have a choice; the outcome names the class that wins after this one.
+                goals = [c for c in range(self.n_classes) if c != slate.votes[i] and slate.upper[c, i] == slate.away[i]]
+                to = goals[-1] if goals else LEAVES
+            if to == LEAVES:
                 witness = change_prediction(own, labels, self._no_offset)
             else:
                 cost = int(slate.upper[to, i])

@@ -1,6 +1,6 @@
 """Flip costs of label-linear classifiers, and the attacks behind them.
 
-Compiled algorithms live in modules with a leading underscore; the Python around them checks inputs, decides what
+Compiled algorithms live in ``_jit/``; the Python around them checks inputs, decides what
 floating-point numbers cannot, and closes gaps with a solver.
 """
 

@@ -23,7 +23,7 @@ from flipcert.flips.costs import Costs, Radii
 from flipcert.flips.rows import DoubleRow, IntegerRow
 from flipcert.flips.whole_rows import Rows
 from flipcert.labels.labels import Labels
-from flipcert.results.witness import Witness
+from flipcert.results.witness import Witness, classes_after
 
 NAME_THE_SPACE = ", or name the label space with classes=[...], so that no class of it can be flipped away"
 
@@ -114,7 +114,7 @@ class RowsOfOpenSpace:
         cost, _, winner, _ = row.run(cheapest_change, row.slack, self._labels.unreachable)
         if cost == UNDECIDED:
             return False
-        left = self._labels.classes_after(row.recorded(cost))
+        left = classes_after(row.recorded(cost), self._labels)
         return bool(left[winner] and left.sum() > 1)
 
 
@@ -177,7 +177,7 @@ def cheapest_lawful_change(row: IntegerRow) -> Change:
     if not known:
         return Change(labels.unreachable, -1, None)
     witness = min(known, key=len)
-    scores, left = row.scores_under(witness.apply(labels.codes)), labels.classes_after(witness)
+    scores, left = row.scores_under(witness.apply(labels.codes)), classes_after(witness, labels)
     winner = max(np.flatnonzero(left).tolist(), key=lambda c: (scores[c], -c))
     return Change(len(witness), winner, witness)
 

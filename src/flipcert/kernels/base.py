@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -101,17 +102,21 @@ class CallableKernel(Kernel):
 
 def as_kernel(kernel: Any) -> Kernel:
     """Turn ``kernel=`` of an estimator into a kernel."""
-    from flipcert.kernels import NTK, RBF, Linear
+    from flipcert.kernels import NAMED
 
     if kernel is None:
-        return NTK()
+        return NAMED["ntk"]()
     if isinstance(kernel, Kernel):
         kernel.validate()
         return kernel
-    named = {"ntk": NTK, "linear": Linear, "rbf": RBF}
+    named = {name: kind for name, kind in NAMED.items() if not _needs_parameters(kind)}
     if isinstance(kernel, str) and kernel in named:
         return named[kernel]()
     if callable(kernel):
         return CallableKernel(kernel)
     names = ", ".join(repr(name) for name in [*named, "precomputed"])
     raise ValueError(f"kernel must be None, one of {names}, a kernel object or a callable; got {kernel!r}.")
+
+
+def _needs_parameters(kind: type[Kernel]) -> bool:
+    return any(parameter.default is parameter.empty for parameter in inspect.signature(kind).parameters.values())

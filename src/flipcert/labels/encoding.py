@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from flipcert.labels.steps import final_step
-from flipcert.results.witness import Witness
 
 
 def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -88,8 +87,3 @@ def _shortened(classes: NDArray[Any]) -> str:
     """A list of classes as far as a sentence can hold it."""
     names = [repr(name) for name in classes[:10].tolist()]
     return f"[{', '.join(names + ['...'] * (classes.size > 10))}]"
-
-
-def in_user_labels(witness: Witness | None, classes: NDArray[Any]) -> Witness | None:
-    """Return the same witness with labels instead of class indices."""
-    return None if witness is None else Witness(witness.indices, classes[witness.labels])

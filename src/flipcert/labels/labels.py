@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.labels.validation import check_integers
-from flipcert.results.witness import Witness
 
 
 class Coded(NamedTuple):
@@ -94,10 +93,6 @@ class Labels:
         others = np.tile(self.flips_to_remove, (self.n_classes, 1))
         np.fill_diagonal(others, self.unreachable)
         return others.min(axis=1, initial=self.unreachable)
-
-    def classes_after(self, witness: Witness) -> NDArray[np.bool_]:
-        """Which classes have a label once the flips of a witness are made."""
-        return np.bincount(witness.apply(self.codes), minlength=self.n_classes) > 0
 
 
 def check_labels(labels: ArrayLike, n_classes: int) -> Labels:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.files import whole_file
+from flipcert.engine.files import refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def read_certificates(
     kind: type[Certificates], path: str | os.PathLike[str], columns: Collection[str], header: Collection[str]
 ) -> Certificates:
     """Read certificates, which have these columns and this header; a ValueError if the file holds anything else."""
+    refuse_odd_files(path)
     with open(path, "rb") as file:
         try:
             arrays = read_arrays(file)

@@ -34,7 +34,8 @@ class Certificates:
     runner_up : ndarray
         Second class by score or votes.
     target : masked array
-        The class that is cheapest to reach; masked where no class is known to be reachable.
+        The class that is cheapest to reach, to which the attack behind ``radius_upper`` leads; masked where no class is
+        known to be reachable.
     rounding_sensitive : ndarray of bool
         Whether another rounding of the weights (another batch, BLAS or order of the training rows) might give
         another certificate. The certificate stands for the weights as they are.

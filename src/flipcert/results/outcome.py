@@ -32,15 +32,16 @@ class Outcome:
             """Radii; who withstands flips of all labels that can be flipped withstands any."""
             return np.where(radius >= labels.n_movable, labels.n_labels, radius)
 
-        radius = lifted(self.radius)
+        upper = lifted(self.radius_upper)
         return Certificates(
             prediction=classes[self.prediction],
-            radius=radius,
-            radius_upper=lifted(self.radius_upper),
+            radius=lifted(self.radius),
+            radius_upper=upper,
             blackbox_radius=None if self.blackbox_radius is None else lifted(self.blackbox_radius),
             runner_up=classes[self.runner_up],
+            # What bounds alone call cheapest may be out of reach: a class is named only where an attack is known.
             target=np.ma.masked_array(
-                classes[np.maximum(self.target, 0)], mask=(self.target < 0) | (radius == labels.n_labels)
+                classes[np.maximum(self.target, 0)], mask=(self.target < 0) | (upper == labels.n_labels)
             ),
             rounding_sensitive=self.rounding_sensitive,
             n_labels=labels.n_labels,

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.labels.labels import Labels
+
 
 @dataclass(frozen=True, eq=False)
 class Witness:
@@ -50,3 +52,13 @@ class Witness:
         flipped = before.astype(np.result_type(before, self.labels) if len(self) else before.dtype)
         flipped[self.indices] = self.labels
         return flipped
+
+
+def in_user_labels(witness: Witness | None, classes: NDArray[Any]) -> Witness | None:
+    """Return the same witness with labels instead of class indices."""
+    return None if witness is None else Witness(witness.indices, classes[witness.labels])
+
+
+def classes_after(witness: Witness, labels: Labels) -> NDArray[np.bool_]:
+    """Which classes have a label once the flips of a witness are made."""
+    return np.bincount(witness.apply(labels.codes), minlength=labels.n_classes) > 0

@@ -15,6 +15,8 @@ class Comparison:
 
 
 LABELS = Comparison("labels", "all of them, and those that are not trusted, counted")
+SETTINGS = Comparison("settings", "what the summary says of a model, described anew from what decides its results")
+METRICS = Comparison("metrics", "shares, medians and counts of the summary, counted anew from all lines of the table")
 WEIGHTS = Comparison("weights", "from kernel, equations or distances in plain NumPy, to rounding")
 SUMMED = Comparison("predictions", "weights added up as whole numbers")
 ASKED = Comparison("predictions", "fitted and asked again")
@@ -31,6 +33,8 @@ SMALLER = Comparison("radii", "no weights, so not computed again: smaller than t
 REPLAYED = Comparison("attacks", "labels put there, fitted and asked again: another prediction")
 COMPARISONS = (
     LABELS,
+    SETTINGS,
+    METRICS,
     WEIGHTS,
     SUMMED,
     ASKED,

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from flipcert.engine.files import UNFINISHED, whole_file
+from flipcert.engine.files import UNFINISHED, refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
 from flipcert.results.outcome import Outcome
 
@@ -90,6 +90,7 @@ class RunFolder:
     def recall(self, name: str) -> Outcome | None:
         """Read the outcome of a block, if it was finished; a damaged one has to be computed again."""
         try:
+            refuse_odd_files(self._block(name))
             with open(self._block(name), "rb") as file:
                 columns: dict[str, Any] = {"blackbox_radius": None} | read_arrays(file)
         except (OSError, ValueError):
@@ -114,6 +115,7 @@ class RunFolder:
             self.write_json(_IDENTITY, self._identity)
             return
         try:
+            refuse_odd_files(path)
             stored = json.loads(path.read_bytes())
         except (ValueError, RecursionError):
             stored = None
@@ -159,6 +161,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     if not (folder / SUMMARY).exists():
         raise ValueError(f"{folder} has no {SUMMARY}: the run has not finished; run its command again to go on.")
     try:
+        refuse_odd_files(folder / SUMMARY)
         summary = json.loads((folder / SUMMARY).read_bytes())
         changed = [SUMMARY] if summary.pop(_SEAL) != _digest_of(summary) else []
         changed = changed or [name for name, own in summary["files"].items() if _digest_of_file(folder / name) != own]
@@ -178,9 +181,10 @@ def _digest_of(value: Any) -> str:
 
 def _digest_of_file(path: Path) -> str | None:
     try:
+        refuse_odd_files(path)
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except (FileNotFoundError, IsADirectoryError):
+    except (FileNotFoundError, IsADirectoryError, ValueError):
         return None
 
 

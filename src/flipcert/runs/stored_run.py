@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from flipcert.engine.files import refuse_odd_files
+from flipcert.report.words import plural
 from flipcert.runs.folder import SUMMARY
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import ATTACKS, CERTIFICATES
 
 # A flip: training row, label before, label after.
 Flip = tuple[int, Any, Any]
+# No sweep has more.
+_MOST_MODELS = 100_000
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class StoredRun:
         Number of training labels, and of those that are not trusted.
     settings : list of Settings
         Its models.
+    told : list of dict
+        For each model, what the summary says of it: name, settings, metrics.
     points : list of list of dict
         For each model, a line for each test point.
     attacks : list of dict
@@ -46,44 +53,33 @@ class StoredRun:
     n_labels: int
     n_attackable: int
     settings: list[Settings]
+    told: list[dict[str, Any]]
     points: list[list[dict[str, Any]]]
     attacks: list[dict[int, list[Flip]]]
 
     @classmethod
     def read(cls, folder: Path) -> StoredRun:
         """Read a run, whatever its tables say."""
-        from pyarrow import ArrowException, parquet
-
         if not (folder / SUMMARY).exists():
             raise ValueError(f"{folder} has no {SUMMARY}; give the folder of a run that has finished.")
         try:
-            summary = json.loads((folder / SUMMARY).read_text())
-            settings = [Settings.from_identity(identity) for identity in summary["models"]]
-            points: list[list[dict[str, Any]]] = [[] for _ in settings]
-            for line in parquet.ParquetFile(folder / CERTIFICATES).read().to_pylist():
-                whole = {name: int(line[name]) for name in ("row", "radius", "radius_upper")}
-                needed = {name: line[name] for name in ("prediction", "rounding_sensitive")}
-                points[line.get("point", 0)].append({**line, **needed, **whole})
-            attacks: list[dict[int, list[Flip]]] = [{} for _ in settings]
-            for line in parquet.ParquetFile(folder / ATTACKS).read().to_pylist():
-                flips = attacks[line.get("point", 0)].setdefault(int(line["row"]), [])
-                flips.append((int(line["training_row"]), line["old_label"], line["new_label"]))
-            return cls(
-                digests={part: str(summary["inputs"][part]["sha256"]) for part in ("train", "test")},
-                data=dict(summary["data"]),
-                memory=int(summary["memory"]),
-                versions=dict(summary["versions"]),
-                n_labels=int(summary["n_labels"]),
-                n_attackable=int(summary["n_attackable"]),
-                settings=settings,
-                points=points,
-                attacks=attacks,
-            )
-        except (OSError, ArrowException, LookupError, TypeError, AttributeError, ValueError) as error:
+            return cls(**_summary(folder / SUMMARY), **_tables(folder))._matched()
+        except _Damaged as error:
             raise ValueError(
-                f"{folder} does not hold a complete run ({type(error).__name__}: {error}); "
-                "run its command again in a new folder."
+                f"{folder} does not hold a complete run: {error}; run its command again in a new folder."
             ) from error
+
+    def _matched(self) -> StoredRun:
+        """The same, with as many lists of points and attacks as there are models; some may be empty."""
+        n_models = len(self.settings)
+        for name, lists in ((CERTIFICATES, self.points), (ATTACKS, self.attacks)):
+            if len(lists) > n_models:
+                raise _Damaged(f"{name} speaks of {plural(len(lists), 'model')}, and {SUMMARY} of {n_models}")
+        return replace(
+            self,
+            points=[*self.points, *([] for _ in range(len(self.points), n_models))],
+            attacks=[*self.attacks, *({} for _ in range(len(self.attacks), n_models))],
+        )
 
     def check_rows(self, n_rows: int) -> None:
         """Raise ValueError unless each model has one line for each of the test points."""
@@ -94,3 +90,75 @@ class StoredRun:
                     f"{CERTIFICATES} and {ATTACKS} must speak of the {n_rows} test points, each once; they "
                     "are not as the run wrote them."
                 )
+
+
+class _Damaged(Exception):
+    """What is wrong with a file of a run."""
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    """What the summary of a run tells."""
+    try:
+        refuse_odd_files(path)
+        summary = json.loads(path.read_bytes())
+        settings = [Settings.from_identity(identity) for identity in summary["models"]]
+        told = [
+            {"name": str(point["name"]), "settings": dict(point["settings"]), "metrics": dict(point["metrics"])}
+            for point in summary.get("points", [summary])
+        ]
+        if len(told) != len(settings):
+            raise ValueError
+        return {
+            "digests": {part: str(summary["inputs"][part]["sha256"]) for part in ("train", "test")},
+            "data": dict(summary["data"]),
+            "memory": int(summary["memory"]),
+            "versions": dict(summary["versions"]),
+            "n_labels": int(summary["n_labels"]),
+            "n_attackable": int(summary["n_attackable"]),
+            "settings": settings,
+            "told": told,
+        }
+    except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise _Damaged(f"{path.name} is not what was written") from error
+
+
+def _tables(folder: Path) -> dict[str, Any]:
+    """What the tables of a run hold."""
+    points: list[list[dict[str, Any]]] = []
+    for model, line in _lines(folder / CERTIFICATES, ("row", "radius", "radius_upper"), ("prediction",)):
+        points += [[] for _ in range(len(points), model + 1)]
+        points[model].append(line)
+    attacks: list[dict[int, list[Flip]]] = []
+    for model, line in _lines(folder / ATTACKS, ("row", "training_row"), ("old_label", "new_label")):
+        attacks += [{} for _ in range(len(attacks), model + 1)]
+        flip = (line["training_row"], line["old_label"], line["new_label"])
+        attacks[model].setdefault(line["row"], []).append(flip)
+    return {"points": points, "attacks": attacks}
+
+
+def _lines(path: Path, whole: Sequence[str], labels: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number of the model and line of a table, in which some columns hold whole numbers and others labels."""
+    from pyarrow import ArrowException, parquet, types
+
+    try:
+        refuse_odd_files(path)
+        table = parquet.ParquetFile(path).read()
+        lines = table.to_pylist()
+    except (OSError, ArrowException, ValueError, LookupError) as error:
+        raise _Damaged(f"{path.name} is missing, or not what was written") from error
+    flags = ("rounding_sensitive",) if path.name == CERTIFICATES else ()
+    for name in (*whole, *labels, *flags):
+        if name not in table.column_names:
+            raise _Damaged(f"{path.name} has no column {name!r}")
+        column = table.column(name)
+        if column.null_count:
+            raise _Damaged(f"column {name!r} of {path.name} has gaps")
+        if name in whole and not types.is_integer(column.type):
+            raise _Damaged(f"column {name!r} of {path.name} holds {column.type}, not whole numbers")
+        if name in labels and types.is_nested(column.type):
+            raise _Damaged(f"column {name!r} of {path.name} holds {column.type}, not labels")
+    for line in lines:
+        model = line.get("point", 0)
+        if type(model) is not int or not 0 <= model < _MOST_MODELS:
+            raise _Damaged(f"{path.name} speaks of a model number {model!r}")
+        yield model, line

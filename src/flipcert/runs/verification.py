@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,19 +26,23 @@ from flipcert.runs.comparisons import (
     KNAPSACK,
     LABELS,
     MET,
+    METRICS,
     RANGE,
     REPLAYED,
+    SETTINGS,
     SMALLER,
     SORTED,
     SUMMED,
     TOLD,
     VOTES,
     WEIGHTS,
+    Comparison,
     Place,
     Verification,
 )
 from flipcert.runs.inputs import ModelInputs, scaled_features
 from flipcert.runs.job import Stages
+from flipcert.runs.plain_metrics import flattened, metrics_of
 from flipcert.runs.plain_weights import weights_are_right
 from flipcert.runs.settings import Settings
 from flipcert.runs.stored_run import Flip, StoredRun
@@ -57,6 +63,8 @@ def verify_run(
     told = f"{run.n_labels}, {run.n_attackable} not trusted"
     counted = f"{train.X.shape[0]}, {np.count_nonzero(_free(train))} not trusted"
     verification.note(LABELS, Place("all"), told, counted)
+    for number in range(len(run.settings)):
+        _compare_summary(run, number, train, verification)
     rng = np.random.default_rng(seed)
     shares = [part.size for part in np.array_split(np.arange(n_points), len(run.settings))]
     with TemporaryDirectory(prefix="flipcert-") as scratch:
@@ -80,6 +88,31 @@ def verify_run(
                 stages.advance(1)
             verification.n_points += rows.size
     return verification
+
+
+def _compare_summary(run: StoredRun, number: int, train: Table, verification: Verification) -> None:
+    """Compare what the summary says of a model with what decides its results, and with the table of all points."""
+    settings, told = run.settings[number], run.told[number]
+    described = json.loads(json.dumps({"name": settings.name, "partitions": 1, **settings.description()}))
+    _compare_named(SETTINGS, settings.name, {"name": told["name"], **told["settings"]}, described, verification)
+    counted = metrics_of(run.points[number], train.X.shape[0], int(np.count_nonzero(_free(train))))
+    _compare_named(METRICS, settings.name, flattened(told["metrics"]), counted, verification)
+
+
+def _compare_named(
+    comparison: Comparison, model: str, told: Mapping[str, Any], found: Mapping[str, Any], verification: Verification
+) -> None:
+    for name in dict.fromkeys([*told, *found]):
+        stored, own = (f"{name} {side[name]}" if name in side else f"no {name}" for side in (told, found))
+        agrees = name in told and name in found and _same(told[name], found[name])
+        verification.note(comparison, Place(model), stored, own, agrees)
+
+
+def _same(told: Any, found: Any) -> bool:
+    """Whether two values are the same; averages may have been added up in another order."""
+    if isinstance(told, float) and isinstance(found, float):
+        return math.isclose(told, found, rel_tol=1e-9, abs_tol=1e-12)
+    return type(told) is type(found) and bool(told == found)
 
 
 def _draw(rng: np.random.Generator, n_rows: int, attacked: list[int], share: int) -> NDArray[np.int64]:

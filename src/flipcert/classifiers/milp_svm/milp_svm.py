@@ -51,8 +51,8 @@ class MilpSVM(AppraisedClassifier):
     Parameters
     ----------
     kernel : None, str, kernel object or callable, default=None
-        ``None`` is :class:`flipcert.kernels.NTK`; also "ntk", "linear", "rbf", "precomputed", any scikit-learn kernel
-        or callable ``k(X, Z)``.
+        ``None`` is :class:`flipcert.kernels.NTK`; also a name, such as "linear" or "rbf", "precomputed", any
+        scikit-learn kernel or callable ``k(X, Z)``.
     C : float, default=1.0
         Largest dual variable, positive.
     time_limit : float, default=60.0

@@ -2,7 +2,7 @@
 
 A *ladder* holds weights that an attacker can move, largest magnitude first. Every algorithm in this package walks a
 ladder from the top, because the largest weights always go first; few get far, so the ladder of a long row is cut off
-(see ``flipcert.flips._jit.select``). An algorithm that would have to look below the cut answers ``TRUNCATED`` and is run
+(see ``select.py``). An algorithm that would have to look below the cut answers ``TRUNCATED`` and is run
 again on a longer ladder.
 
 The algorithms compare sums of weights. ``slack`` bounds the rounding error of every such sum rigorously, so a

@@ -1,6 +1,6 @@
 """Settle a cost that mixtures leave open by one flip: search near the best mixture. Compiled.
 
-At multipliers m (see ``flipcert.flips._jit.mixture``) every labelling of k flips in which c wins must gain the deficit. The
+At multipliers m (see ``mixture.py``) every labelling of k flips in which c wins must gain the deficit. The
 k largest gains exceed it by a little, the *room*, so such a labelling is those k flips up to exchanges that lose no
 more than the room in all: a flip dropped loses what it gains above the smallest gain of the k, a flip added what it
 gains below that. Good multipliers leave little room and few exchanges; all of them are tried. If none works, k flips

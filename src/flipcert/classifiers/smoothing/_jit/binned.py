@@ -1,7 +1,7 @@
 """Chernoff exponents of all pairs of classes from weights in bins: proven upper bounds by table. Compiled.
 
-See ``flipcert.classifiers.smoothing.noise_curves``. Weights are scaled by a power of two so that the largest is in [1, 2). Values
-of t are numbered: number i is ``2 ** (LOWEST + i / STEPS)`` for the scaled weights, so that its octave says where in
+See ``smoothing/noise_curves.py``. Weights are scaled by a power of two so that the largest is in [1, 2). Values of t
+are numbered: number i is ``2 ** (LOWEST + i / STEPS)`` for the scaled weights, so that its octave says where in
 the tables the bins begin, and the rest which table.
 
 The constants stand here, not beside the tables, because a change in this file is what has compiled code made again.

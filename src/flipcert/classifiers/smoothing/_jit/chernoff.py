@@ -2,7 +2,7 @@
 
 With labels Y under noise, class a is not ahead of class c if ``m = sum_i w_i ([Y_i = a] - [Y_i = c]) <= 0``, which has
 probability at most ``exp(Psi(t))`` for every ``t >= 0``, ``Psi(t) = sum_i log E exp(-t w_i ([Y_i = a] - [Y_i = c]))``.
-A term depends on the label of sample i only by whether it is a, c or another class. ``flipcert.classifiers.smoothing._jit.binned``
+A term depends on the label of sample i only by whether it is a, c or another class. ``_jit/binned.py``
 finds t, and bounds that mostly are sharp enough; here are the bounds at a given t.
 """
 
