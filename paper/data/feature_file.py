@@ -66,7 +66,7 @@ def write_features(path: str | os.PathLike[str], train: Table, test: Table) -> N
 
 def is_feature_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file holds what a feature file must hold; its numbers are not looked at."""
-    if not zipfile.is_zipfile(path):
+    if not os.path.isfile(path) or not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
         return {f"{name}.npy" for name in _NEEDED} <= set(archive.namelist())
@@ -74,7 +74,7 @@ def is_feature_file(path: str | os.PathLike[str]) -> bool:
 
 def _arrays(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """What a feature file may hold, as far as it is there; nothing is unpickled."""
-    if not zipfile.is_zipfile(path):
+    if not os.path.isfile(path) or not zipfile.is_zipfile(path):
         raise ValueError(f"{path} cannot be read as npz: it is no archive, or only a part of one.")
     with zipfile.ZipFile(path) as archive:
         try:

@@ -26,10 +26,9 @@ def wrongly_used(source):
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "flipcert":
             yield from (f"{node.module}.{a.name}" for a in node.names if a.name not in PUBLIC.get(node.module, ()))
         elif isinstance(node, ast.Attribute):
-            path = ast.unparse(node.value)
-            if (path in PUBLIC and node.attr not in PUBLIC[path]) or (
-                node.attr.startswith("_") and not node.attr.startswith("__") and path not in ("self", "cls")
-            ):
+            path, own = ast.unparse(node.value), node.attr.startswith("__")
+            hidden = node.attr.startswith("_") and path not in ("self", "cls")
+            if not own and (hidden or (path in PUBLIC and node.attr not in PUBLIC[path])):
                 yield f"{path}.{node.attr}"
 
 
