@@ -12,7 +12,7 @@ WRONG_INPUT, INTERRUPTED = 2, 130
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command; return its exit code."""
-    command, rest = _chosen(list(arguments) or ["--help"])
+    command, rest = _chosen(list(arguments))
     try:
         command(rest)
     except KeyboardInterrupt:
@@ -28,11 +28,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _chosen(arguments: list[str]) -> tuple[Callable[[list[str]], None], list[str]]:
     """A command and its arguments; it is imported only if it is the one."""
-    if arguments[0] == "evidence":
+    if arguments[:1] == ["evidence"]:
         from paper.evidence.command import run as evidence
 
         return evidence, arguments[1:]
-    if arguments[0] == "features":
+    if arguments[:1] == ["features"]:
         from paper.features.command import run as features
 
         return features, arguments[1:]
