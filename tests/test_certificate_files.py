@@ -11,6 +11,7 @@ import warnings
 import zipfile
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -344,3 +345,16 @@ def test_a_radius_that_is_published_and_not_true_comes_back(tmp_path, digits):
     assert np.any(wrong.radius > wrong.radius_upper)
     wrong.save(tmp_path / "wrong.npz")
     assert np.array_equal(flipcert.Certificates.load(tmp_path / "wrong.npz").radius, wrong.radius)
+
+
+STORED = Path(__file__).parent / "data"
+
+
+@pytest.mark.parametrize("name", ["ensemble", "svm"])
+def test_files_that_were_saved_before_can_be_read(name):
+    loaded = flipcert.Certificates.load(STORED / f"certificates-{name}.npz")
+    assert_sound(loaded)
+    expected = json.loads((STORED / "certificates.json").read_text())[name]
+    for own, value in expected.items():
+        found = getattr(loaded, own)
+        assert (found.tolist() if isinstance(found, np.ndarray) else found) == value, own

@@ -46,6 +46,13 @@ def test_folders_of_other_runs_are_refused_not_overwritten(data):
     assert "is not the folder of a run" in refused("report", "nowhere")
 
 
+def test_a_run_without_attacks_is_read_again(data):
+    summary_of("certify", "train.npz", "test.npz", *MODEL, "--attacks", "0", "--out", "run")
+    assert run("report", "run", "--out", "page.html").exit_code == 0
+    (result,) = read_results(data / "run")
+    assert result.attacks == ()
+
+
 @pytest.mark.parametrize("moment", ["keep", "write_json"], ids=["half-way", "at once"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
 def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(data, monkeypatch, moment, number):

@@ -193,7 +193,7 @@ def test_a_kernel_that_is_not_quite_positive_semi_definite():
     ("C", "message"),
     [
         (1e15, r"the SVM with C=1e\+15 was not solved \(duality gap [0-9.e+]+\); rescale the features or"),
-        (1e308, r"C=1e\+308 times the kernel overflowed; rescale the features or take a smaller C"),
+        (1e308, r"C=1e\+308 times the kernel \(row sums up to [0-9.e+]+\) overflowed; take a smaller C or rescale"),
     ],
 )
 def test_C_beyond_double_precision(C, message, blobs):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
-from sklearn import config_context
+from sklearn import clone, config_context
 
 import flipcert
 from flipcert.engine import tiles
@@ -126,3 +128,99 @@ def test_norms_of_small_numbers():
     rows = np.array([[3e-200, 4e-200], [3.0, 4.0], [0.0, 0.0], [3e-320, 4e-320]])
     assert np.allclose(row_norms(rows), [5e-200, 5.0, 0.0, 5e-320], rtol=1e-3)
     assert row_norms(np.array([[3e-30, 4e-30]], np.float32))[0] == pytest.approx(5e-30)
+
+
+OUT_OF_RANGE = {
+    "reg": (flipcert.KernelRidge("linear", reg=1e300), 1.0, r"underflowed: reg=1e\+300 is too large beside the kernel"),
+    "reg of a dual": (flipcert.KernelRidge(NTK(activation="relu"), reg=1e300), 1.0, r"reg=1e\+300 is too large"),
+    "reg of rbf": (flipcert.KernelRidge(RBF(0.1), reg=1e308), 1.0, r"reg=1e\+308 is too large.* take a smaller reg"),
+    "reg of smoothing": (flipcert.SmoothedLinear(reg=1e300), 1.0, r"reg=1e\+300 is too large"),
+    "small reg": (flipcert.KernelRidge("linear", reg=1e-320), 1e-170, r"overflowed.* is too small beside .*larger reg"),
+    "gamma": (
+        flipcert.KernelSVM(RBF(1e300)),
+        1.0,
+        r"gamma=1e\+300 times the squared distances .* take a smaller gamma",
+    ),
+    "gamma of a ridge": (flipcert.KernelRidge(RBF(1e300)), 1.0, r"gamma=1e\+300 times the squared distances"),
+    "gamma of neighbours": (flipcert.WeightedNeighbors(3, RBF(1e300)), 1.0, r"gamma=1e\+300 times the squared"),
+    "gamma at any C": (flipcert.MilpSVM(RBF(1e300)), 1.0, r"gamma=1e\+300 times the squared distances"),
+    "weight_std": (
+        flipcert.KernelSVM(NTK(2, "relu", weight_std=1e60)),
+        1.0,
+        "weight_std must not be so large that the",
+    ),
+    "larger weight_std": (
+        flipcert.KernelRidge(NTK(0, "relu", weight_std=1e152)),
+        1e5,
+        r"weight_std=1e\+152 makes .*smaller weight_std",
+    ),
+    "smaller weight_std": (
+        flipcert.KernelSVM(NTK(0, "relu", weight_std=1e-99)),
+        1e-60,
+        "weight_std=1e-99 makes .* take a larger weight_std",
+    ),
+    "bias_std": (flipcert.KernelRidge(NTK(bias_std=1e160)), 1.0, "bias_std must not be so large that the kernel overf"),
+    "smaller bias_std": (
+        flipcert.KernelRidge(NTK(0, "relu", bias_std=1.3e154)),
+        1.0,
+        r"bias_std=1.3e\+154 makes .*smaller bias_std",
+    ),
+    "features": (
+        flipcert.KernelRidge("linear"),
+        1e160,
+        "kernel of the training set overflowed: products .* rescale the fe",
+    ),
+    "features of rbf": (
+        flipcert.KernelSVM("rbf"),
+        1e160,
+        "squared distances of the inputs overflowed; rescale the feat",
+    ),
+    "small features": (flipcert.KernelRidge("linear"), 1e-170, "underflowed: products .* type; rescale the features"),
+    "C": (flipcert.MilpSVM("linear", C=1e300), 1e10, r"C=1e\+300 times the kernel .* take a smaller C or rescale"),
+}
+
+
+@pytest.mark.parametrize("in_ensemble", [False, True], ids=["one", "ensemble"])
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_the_true_cause_is_named_and_nothing_else_is_said(name, in_ensemble, blobs):
+    """Neither are features blamed for what a parameter did, nor does NumPy speak first."""
+    model, scale, told = OUT_OF_RANGE[name]
+    X, y, X_test, _ = blobs
+    X, y, X_test = X[:12], y[:12], X_test + 1e-3
+    if in_ensemble:
+        model = flipcert.PartitionEnsemble(model, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=told):
+            clone(model).set_params(classes=[0, 1, 2]).fit(X * scale, y).certify(X_test * scale)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e19])
+def test_weights_that_a_regularisation_took_are_not_zeros(scale, blobs):
+    """In single precision 1 / 1e300 is zero: a model without weights would look safe from everybody."""
+    X, y, X_test, _ = blobs
+    X, X_test = (np.float32(scale) * part.astype(np.float32) for part in (X, X_test))
+    for kernel in ("linear", NTK(activation="relu") if scale == 1.0 else "linear"):
+        base = flipcert.KernelRidge(kernel, reg=1e300, classes=[0, 1, 2])
+        for model in (base, flipcert.PartitionEnsemble(base, 3, classes=[0, 1, 2])):
+            with pytest.raises(ValueError, match=r"weights of 15 of 15 rows underflowed: reg=1e\+300 is too large"):
+                clone(model).fit(X, y).certify(X_test)
+
+
+def test_a_feature_that_no_sample_has_was_not_lost():
+    """Columns of zeros are zeros, whatever the regularisation; only what was there can vanish."""
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]], np.float32)
+    model = flipcert.KernelRidge("linear", reg=1e60, classes=[0, 1]).fit(X, [0, 1, 1])
+    assert model.certify(np.array([[0.0, 5.0]], np.float32)).radius.tolist() == [3]
+    with pytest.raises(ValueError, match="weights of 1 of 2 rows underflowed"):
+        model.certify(np.array([[0.0, 5.0], [1.0, 5.0]], np.float32))
+
+
+def test_thresholds_that_overflow_are_told():
+    """A kernel of non-negative features too large to add up had a threshold of zero."""
+    model = flipcert.KernelSVM("linear", classes=[0, 1]).fit([[1e153], [1.2e154], [1.2e154]], [0, 1, 1])
+    with pytest.raises(ValueError, match="the kernel of the training set overflowed: products"):
+        _ = model.C_max_
+    tiny = flipcert.KernelSVM(NTK(0, weight_std=1e-30), classes=[0, 1])
+    X = np.array([[1.0], [-2.0]], np.float32)
+    assert tiny.fit(X, [0, 1]).C_max_ == pytest.approx(1 / 6e-60)

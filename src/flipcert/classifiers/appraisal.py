@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from flipcert.engine.blocks import join, watched_blocks
+from flipcert.engine.blocks import watched_blocks
 from flipcert.engine.watch import current_watcher
 from flipcert.exceptions import CertificateError
 from flipcert.flips.costs import require_closed
@@ -20,7 +20,7 @@ from flipcert.labels.encoding import predicted_indices
 from flipcert.labels.labels import Labels
 from flipcert.labels.validation import check_choice, check_integers
 from flipcert.results.certificates import Certificates
-from flipcert.results.outcome import Outcome
+from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, classes_after, in_user_labels
 
 
@@ -160,23 +160,26 @@ class AppraisedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Certificates
         """
         rows = self._check_test(X)
-        outcome: Outcome = join(watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher()))
-        return outcome.certificates(self.classes_, self._labels, self._description)
+        blocks = watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher())
+        return certificates_of_blocks(blocks, self.classes_, self._description)
 
     # Rows that are certified at a time, and kept if someone watches; None takes all at once.
     _rows_together: int | None = None
 
-    def _certify_rows(self, rows: NDArray[Any]) -> Outcome:
+    def _certify_rows(self, rows: NDArray[Any]) -> Certificates:
+        """Certificates of some rows, in class indices."""
         appraisal = self._appraise_cheapest(rows).in_label_space(self._labels)
         lower, upper, target = appraisal.cheapest(self._labels.n_labels)
-        return Outcome(
+        return Certificates(
             prediction=appraisal.prediction,
             radius=lower - 1,
             radius_upper=upper - 1,
             blackbox_radius=None,
             runner_up=self._runner_up(rows, appraisal.prediction),
-            target=target,
+            target=np.ma.masked_less(target, 0),
             rounding_sensitive=appraisal.sensitive,
+            n_labels=self._labels.n_labels,
+            n_attackable=self._labels.n_movable,
         )
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:

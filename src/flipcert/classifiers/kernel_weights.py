@@ -68,6 +68,11 @@ class KernelClassifier(LabelLinearClassifier):
             return super()._lost(X, sizes)
         return self._kernel.lost(X, self._train, sizes())
 
+    def _why(self, X: NDArray[Any], small: bool) -> str:
+        if self._kernel is None:
+            return "values of the kernel are beyond the range of their type; rescale the kernel"
+        return self._kernel.why(X, self.X_fit_, small)
+
     def _kernel_rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """By how much rounding could move each row of the kernel; a kernel given as numbers is what it is."""
         if self._kernel is None:

@@ -22,7 +22,8 @@ from flipcert.engine.blocks import (
     watched_blocks,
 )
 from flipcert.engine.buffers import Buffers
-from flipcert.engine.rounding import SAFETY, refuse_underflow
+from flipcert.engine.magnitude import BY_FEATURES, refuse_underflow, told_with
+from flipcert.engine.rounding import SAFETY
 from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher, current_watcher
 from flipcert.flips._jit.reach import BEST, LOWER, UPPER
@@ -37,7 +38,7 @@ from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.linear.product import Product
 from flipcert.results.certificates import Certificates
-from flipcert.results.outcome import Outcome
+from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
 
 
@@ -69,6 +70,10 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Rows whose weights underflowed; ``sizes()`` tells how large each row of them is."""
         return np.zeros(X.shape[0], np.bool_)
 
+    def _why(self, X: NDArray[Any], small: bool) -> str:
+        """Say what makes weights of rows of X so small, or so large, that they are out of range, and what to do."""
+        return BY_FEATURES
+
     @property
     def _product(self) -> Product | None:
         """The weights as one product with the inputs or their features, if that is what they are."""
@@ -98,7 +103,7 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
         )
         self._dtype = inputs.dtype
-        with one_blas_thread:
+        with one_blas_thread, told_with(lambda small: self._why(inputs, small)):
             self._fit_inputs(inputs)
         self._description = describe(self)
         return self
@@ -186,21 +191,23 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         Certificates
         """
-        outcome: Outcome = join(self._map_rows(X, self._certify_block, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._labels, self._description)
+        blocks = self._map_rows(X, self._certify_block, watcher=current_watcher())
+        return certificates_of_blocks(blocks, self.classes_, self._description)
 
-    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Outcome:
-        """Exact radii of one block of rows."""
+    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Certificates:
+        """Exact radii of one block of rows, in class indices."""
         radii = rows.radii()
         tolerance = SAFETY * self._rounding(X, rows.weights)
-        return Outcome(
+        return Certificates(
             prediction=radii.prediction,
             radius=radii.cost - 1,
             radius_upper=radii.cost - 1,
             blackbox_radius=None,
             runner_up=radii.runner_up,
-            target=radii.target,
+            target=np.ma.masked_less(radii.target, 0),
             rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
+            n_labels=self._labels.n_labels,
+            n_attackable=self._labels.n_movable,
         )
 
     def worst_flips(self, X: ArrayLike, exact: bool = False, time_limit: float = 60.0) -> list[Witness | None]:
@@ -275,7 +282,8 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             refuse_underflow(self._lost(block, streamed.totals))
             return function(block, in_label_space(streamed, labels, offset))
 
-        return watched_blocks(block, rows, height, watcher or Watcher())
+        with told_with(lambda small: self._why(rows, small)):
+            return watched_blocks(block, rows, height, watcher or Watcher())
 
     def _whole_rows(self, weights: NDArray[Any]) -> Rows:
         offset = self._no_offset(weights)
@@ -307,7 +315,8 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                 return function(block[:n_rows], weights[:n_rows])
 
         try:
-            return map_blocks(block, rows, self._bytes_per_row(), self.n_jobs, watcher)
+            with told_with(lambda small: self._why(rows, small)):
+                return map_blocks(block, rows, self._bytes_per_row(), self.n_jobs, watcher)
         finally:
             buffers.close()
 

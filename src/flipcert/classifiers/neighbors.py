@@ -120,6 +120,9 @@ class WeightedNeighbors(LabelLinearClassifier):
     def _lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
         return super()._lost(X, sizes) if self._kernel is None else self._kernel.lost(X, self._train, sizes())
 
+    def _why(self, X: NDArray[Any], small: bool) -> str:
+        return super()._why(X, small) if self._kernel is None else self._kernel.why(X, self.X_fit_, small)
+
     def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         """Scores as shares of all the weight around a point."""
         assert weights is not None

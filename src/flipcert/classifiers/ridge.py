@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
-from flipcert.classifiers.ridge_features import finite_sum, weight_map
+from flipcert.classifiers.ridge_features import vanished_columns, weight_map
 from flipcert.engine.cholesky import Cholesky, triangle_bytes
+from flipcert.engine.magnitude import finite_sum, smallest_whole, told_with
 from flipcert.engine.memory import available_memory
+from flipcert.engine.rounding import Factor, products_vanish, row_norms
 from flipcert.engine.tiles import write_tiles
 from flipcert.labels.validation import check_number
 from flipcert.linear.product import Product
@@ -82,10 +85,11 @@ class KernelRidge(KernelClassifier):
         self.__dict__.pop("_cholesky", None)
         self._features_product: Product | None = None
         try:
-            if n_features is None:
-                self._fit_dual(X, reg)
-            else:
-                self._fit_features(reg)
+            with told_with(lambda small: KernelClassifier._why(self, X, small)):
+                if n_features is None:
+                    self._fit_dual(X, reg)
+                else:
+                    self._fit_features(reg)
         except LinAlgError:
             raise ValueError(
                 f"the kernel matrix plus reg={reg:g} is not positive definite; the kernel is not positive "
@@ -96,10 +100,12 @@ class KernelRidge(KernelClassifier):
         """Weights as one product with the features of a test point."""
         assert self._kernel is not None
         self.precision_ = "float64"
-        right, spread = weight_map(self._kernel.map_features(self.X_fit_), reg, self.n_jobs)
+        features = self._kernel.map_features(self.X_fit_)
+        right, spread = weight_map(features, reg, self.n_jobs)
         unit = float(np.finfo(np.float64).eps) / 2
-        error = unit * np.sqrt(min(right.shape)) * (spread + reg) / reg + float(np.finfo(right.dtype).eps) / 2
-        self._features_product = Product.of(right, self._kernel, error)
+        with np.errstate(over="ignore"):
+            error = unit * np.sqrt(min(right.shape)) * (spread / reg + 1.0) + float(np.finfo(right.dtype).eps) / 2
+        self._features_product = Product.of(right, self._kernel, error, vanished_columns(features, right))
 
     def _fit_dual(self, X: NDArray[Any], reg: float) -> None:
         self.precision_ = _widest_precision(X.shape[0])
@@ -136,6 +142,45 @@ class KernelRidge(KernelClassifier):
         if rows is not out:
             out[:] = rows
 
+    def _lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows whose kernel underflowed, and those that the regularisation made as small; zeros were zeros before."""
+        lost = super()._lost(X, sizes)
+        if self._features_product is not None:
+            return lost
+        least = max(smallest_whole(self._dtype), smallest_whole(self.precision_))
+        for t in np.flatnonzero(~lost & (sizes() < least)):
+            lost[t] = self._kernel_row(X[t : t + 1]).any()
+        return lost
+
+    def _why(self, X: NDArray[Any], small: bool) -> str:
+        """The kernel, or else the regularisation."""
+        if self._kernel_is_out_of_range(X, small):
+            return super()._why(X, small)
+        size, other = ("large", "smaller") if small else ("small", "larger")
+        advice = f"take a {other} reg, or rescale the features"
+        return f"reg={self.reg:g} is too {size} beside the kernel of the inputs; {advice}"
+
+    def _kernel_is_out_of_range(self, X: NDArray[Any], small: bool) -> bool:
+        """Whether the kernel of some row with the training inputs is, before any system is solved."""
+        if self._features_product is not None:
+            assert self._kernel is not None
+            left, right = self._kernel.features(X), Factor.of(self._kernel.map_features(self.X_fit_))
+            if small:
+                return bool(products_vanish(left, [right]).any())
+            with np.errstate(over="ignore"):
+                return not row_norms(left).max() * right.largest_norm <= np.finfo(left.dtype).max
+        for t in range(X.shape[0]):
+            largest = np.abs(self._kernel_row(X[t : t + 1])).max(axis=1)
+            if not np.isfinite(largest).all() or (
+                small and super()._lost(X[t : t + 1], partial(np.copy, largest)).any()
+            ):
+                return True
+        return False
+
+    def _kernel_row(self, row: NDArray[Any]) -> NDArray[Any]:
+        """The kernel of one row with all training inputs."""
+        return row if self._kernel is None else self._kernel(row, self.X_fit_)
+
     def _bytes_per_row(self) -> int:
         # Where a system is solved in another precision than that of the weights, both are there at the same time.
         other = 0 if self._features_product is not None or self._dtype == self.precision_ else self._labels.n_labels
@@ -151,7 +196,8 @@ class KernelRidge(KernelClassifier):
         sizes = np.sqrt(np.einsum("ij,ij->i", weights, weights, dtype=np.float64))
         solve = unit * condition * np.sqrt(weights.shape[1]) * sizes
         stored = float(np.finfo(weights.dtype).eps) / 2 * np.sqrt(weights.shape[1]) * sizes
-        return self._kernel_rounding(X) / self.reg + solve + stored
+        with np.errstate(over="ignore"):  # then all of them are sensitive
+            return self._kernel_rounding(X) / self.reg + solve + stored
 
 
 def _symmetric_tile(kernel: NDArray[Any]) -> Callable[[slice, slice], NDArray[Any]]:

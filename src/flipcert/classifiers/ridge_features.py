@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from flipcert.engine.blocks import map_threads
-from flipcert.engine.mapped import empty_like, give_back
+from flipcert.engine.magnitude import finite_sum
+from flipcert.engine.mapped import empty_like, give_back, row_pieces
 
 # Rows and columns that are widened to double precision at a time.
 _ROWS, _COLUMNS = 4096, 128
@@ -24,12 +25,15 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
     n_samples, n_features = features.shape
     if n_samples <= n_features:
         wide = features.astype(np.float64, copy=False)
-        system = wide @ wide.T
-        spread = finite_sum(np.abs(system).sum(axis=1).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            system = wide @ wide.T
+        spread = _largest_row(system)
         system[np.diag_indices_from(system)] += reg
-        return cho_solve(cho_factor(system, lower=True, overwrite_a=True), wide).astype(features.dtype), spread
+        solved = cho_solve(cho_factor(system, lower=True, overwrite_a=True), wide)
+        with np.errstate(over="ignore", under="ignore"):  # told when the weights are used
+            return solved.astype(features.dtype), spread
     system = _gram(features, n_jobs)
-    spread = finite_sum(np.abs(system).sum(axis=1).max())
+    spread = _largest_row(system)
     system[np.diag_indices_from(system)] += reg
     # The inverse once, because products with it run in parallel and solves, which hold the interpreter lock, do not.
     inverse = cho_solve(cho_factor(system, lower=True, overwrite_a=True), np.eye(n_features))
@@ -37,7 +41,8 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
 
     def multiply(start: int) -> None:
         rows, to = features[start : start + _ROWS], result[start : start + _ROWS]
-        to[:] = rows.astype(np.float64, copy=False) @ inverse
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # told when the weights are used
+            to[:] = rows.astype(np.float64, copy=False) @ inverse
         give_back(rows)
         give_back(to)
 
@@ -45,11 +50,10 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
     return result, spread
 
 
-def finite_sum(total: float) -> float:
-    """A sum of magnitudes of the kernel; an error if it overflowed."""
-    if not np.isfinite(total):
-        raise ValueError("the kernel of the training set overflowed; rescale the features.")
-    return float(total)
+def _largest_row(system: NDArray[np.float64]) -> float:
+    """Largest sum of magnitudes in a row; Overflow if it is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return finite_sum(np.abs(system).sum(axis=1).max())
 
 
 def _gram(features: NDArray[Any], n_jobs: int | None) -> NDArray[np.float64]:
@@ -62,8 +66,20 @@ def _gram(features: NDArray[Any], n_jobs: int | None) -> NDArray[np.float64]:
         for row in range(0, n_samples, _ROWS):
             rows = features[row : row + _ROWS]
             wide = rows[:, start:].astype(np.float64, copy=False)
-            gram[start:, start:stop] += wide.T @ wide[:, :_COLUMNS]
+            with np.errstate(over="ignore", invalid="ignore"):
+                gram[start:, start:stop] += wide.T @ wide[:, :_COLUMNS]
             give_back(rows)
 
     map_threads(columns, range(0, n_features, _COLUMNS), n_jobs)
     return np.tril(gram) + np.tril(gram, -1).T
+
+
+def vanished_columns(features: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+    """Features of which nothing is left in R, though some sample has them: a large regularisation took all bits."""
+    gone = np.ones(features.shape[1], np.bool_)
+    for _, rows in row_pieces(right):
+        gone &= ~rows.any(axis=0)
+    held = np.zeros(features.shape[1], np.bool_)
+    for _, rows in row_pieces(features) if gone.any() else ():
+        held |= rows.any(axis=0)
+    return gone & held

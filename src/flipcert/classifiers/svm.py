@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.kernel_weights import KernelClassifier
-from flipcert.classifiers.ridge_features import finite_sum
 from flipcert.engine.blocks import map_blocks
 from flipcert.engine.buffers import Buffers
+from flipcert.engine.magnitude import BY_FEATURES, finite_sum, told_with
 from flipcert.engine.mapped import row_pieces
 from flipcert.engine.tiles import tiles, write_tiles
 from flipcert.labels.validation import check_number
@@ -101,7 +101,10 @@ class KernelSVM(KernelClassifier):
     @cached_property
     def _largest_row_sum(self) -> float:
         """Largest sum of magnitudes in a row of the training kernel, without ever holding the matrix."""
-        X = self.X_fit_
+        with told_with(lambda small: KernelClassifier._why(self, self.X_fit_, small)):
+            return finite_sum(self._add_up_rows(self.X_fit_))
+
+    def _add_up_rows(self, X: NDArray[Any]) -> float:
         if (
             self._kernel is not None
             and self._kernel.n_features(X.shape[1]) is not None
@@ -109,23 +112,26 @@ class KernelSVM(KernelClassifier):
         ):
             # Kernels of inputs that are not negative are not negative either: a row sum is one product.
             parts = [self._kernel.features(rows).sum(axis=0, dtype=np.float64) for _, rows in row_pieces(X)]
-            total = np.sum(parts, axis=0)
-            return max(float((self._kernel.features(rows) @ total).max()) for _, rows in row_pieces(X))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = np.sum(parts, axis=0)
+                return max(float((self._kernel.features(rows) @ total).max()) for _, rows in row_pieces(X))
         grid = tiles(X.shape[0])
         buffers = Buffers()
 
         def largest(block: NDArray[Any], n_rows: int) -> float:
             sums = np.zeros(block.shape[0])
-            write = self._kernel_writer(block)
+            # Of single precision, small scales would leave nothing.
+            write = self._kernel_writer(block) if self._scale is None else self._tile_writer(block)
             for samples in grid:
                 with buffers.borrow((block.shape[0], samples.stop - samples.start), X.dtype) as rows:
                     write(samples, rows)
-                    sums += np.abs(rows, out=rows).sum(axis=1, dtype=np.float64)
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        sums += np.abs(rows, out=rows).sum(axis=1, dtype=np.float64)
             return float(sums[:n_rows].max())
 
         row_sum = max(map_blocks(largest, X, grid[0].stop * X.dtype.itemsize, self.n_jobs))
         buffers.close()
-        return finite_sum(row_sum)
+        return row_sum if self._scale is None else row_sum * self._scale
 
     @property
     def _product(self) -> Product | None:
@@ -143,6 +149,9 @@ class KernelSVM(KernelClassifier):
 
     def _rounding(self, X: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         return self._kernel_rounding(X) if self._inner_product is None else self._inner_product.rounding(X)[:, 0]
+
+    def _why(self, X: NDArray[Any], small: bool) -> str:
+        return BY_FEATURES if self._scale is not None else super()._why(X, small)
 
     def _shown_scores(self, scores: NDArray[np.float64], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         return scores if self._scale is None else scores * self._scale

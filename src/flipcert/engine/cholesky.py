@@ -57,21 +57,22 @@ class Cholesky:
             i, j = corner
             tile = self._rows[i][:, self._grid[j]]
             block = values(self._grid[i], self._grid[j])
-            # What does not fit the precision shows in the sums.
-            with np.errstate(over="ignore"):
+            # What does not fit the precision shows in the sums, and so does what they come to.
+            with np.errstate(over="ignore", invalid="ignore"):
                 tile[...] = block
-            magnitudes = np.abs(tile if i > j else np.tril(tile))
-            by_row = magnitudes.sum(axis=1, dtype=np.float64)
-            if i == j:
-                np.fill_diagonal(magnitudes, 0)
-            return by_row, magnitudes.sum(axis=0, dtype=np.float64)
+                magnitudes = np.abs(tile if i > j else np.tril(tile))
+                by_row = magnitudes.sum(axis=1, dtype=np.float64)
+                if i == j:
+                    np.fill_diagonal(magnitudes, 0)
+                return by_row, magnitudes.sum(axis=0, dtype=np.float64)
 
         corners = [(i, j) for i in range(len(self._grid)) for j in range(i + 1)]
         written = counted(len(corners), "tiles of the kernel")
         sums = np.zeros(self.size)
         for (i, j), (by_row, by_column) in zip(corners, map_threads(write, corners, n_jobs, done=written), strict=True):
-            sums[self._grid[i]] += by_row
-            sums[self._grid[j]] += by_column
+            with np.errstate(over="ignore", invalid="ignore"):
+                sums[self._grid[i]] += by_row
+                sums[self._grid[j]] += by_column
         return sums
 
     def factorise(self, shift: float, n_jobs: int | None) -> None:

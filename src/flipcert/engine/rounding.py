@@ -33,6 +33,8 @@ class Factor:
     quantum: int
     shape: tuple[int, int]
     unit: float
+    # Columns that are zero only because there are no smaller numbers.
+    vanished: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, Z: NDArray[Any]) -> Factor:
@@ -109,36 +111,36 @@ def products_vanish(X: NDArray[Any], factors: list[Factor]) -> NDArray[np.bool_]
     size = np.abs(X)
     largest = np.array([factor.columns.max(initial=0.0) for factor in factors])
     lost = _too_small(size.max(axis=1, initial=0.0)[:, None], largest, X.dtype).any(axis=1)
+    gone = np.zeros(X.shape[1], np.bool_)
+    for factor in factors:
+        if factor.vanished is not None:
+            gone |= factor.vanished
+            lost |= not factor.columns.any() and np.any(size[:, factor.vanished], axis=1)
     # Large numbers may meet only zeros: entries count with those of their own column.
     columns = np.max([factor.columns for factor in factors], axis=0)
     unit = min(int(np.frexp(columns.max(initial=0.0))[1]), 1023)  # 2**1024 is no double
     meeting = (size * np.ldexp(columns.astype(np.float64), -unit)).max(axis=1, initial=0.0)
-    met = np.any((size > 0) & (columns > 0), axis=1) if np.any(meeting == 0) else meeting > 0
+    met = np.any((size > 0) & ((columns > 0) | gone), axis=1) if np.any(meeting == 0) else meeting > 0
     return lost | (met & ((meeting == 0) | _too_small(meeting, np.ldexp(1.0, unit), X.dtype)))
 
 
-def norms_vanish(X: NDArray[Any], train: Factor) -> NDArray[np.bool_]:
-    """Rows of X whose squared norm, or that of all training inputs, is so small that its bits are lost."""
+def norms_vanish(X: NDArray[Any], train: Factor, scale: float = 1.0) -> NDArray[np.bool_]:
+    """Rows of X whose squared norm, or that of all training inputs, is so small that its bits are lost.
+
+    Some ``scale`` may make them smaller still.
+    """
     size = np.abs(X).max(axis=1, initial=0.0)
     largest = train.columns.max(initial=0.0)
     both = (size > 0) & (largest > 0)
-    return both & (_too_small(size, size, X.dtype) | _too_small(largest[None], largest, X.dtype))
+    least = min(scale, 1.0)
+    return both & (_too_small(size, size, X.dtype, least) | _too_small(largest[None], largest, X.dtype, least))
 
 
-def _too_small(one: NDArray[Any], other: Any, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
+def _too_small(one: NDArray[Any], other: Any, dtype: np.dtype[Any], scale: float = 1.0) -> NDArray[np.bool_]:
     """Where a product of positive numbers has fewer bits than others of its type; by exponents, which do not vanish."""
     limit = np.frexp(np.finfo(dtype).tiny)[1] + np.finfo(dtype).nmant
-    together = np.frexp(one.astype(np.float64))[1] + np.frexp(np.asarray(other, np.float64))[1]
+    together = np.frexp(one.astype(np.float64))[1] + np.frexp(np.asarray(other, np.float64))[1] + np.frexp(scale)[1]
     return np.asarray((one > 0) & (np.asarray(other) > 0) & (together < limit))
-
-
-def refuse_underflow(lost: NDArray[np.bool_]) -> None:
-    """Raise ValueError if the weights of some row were lost: a model of zeros would look safe from everybody."""
-    if lost.any():
-        raise ValueError(
-            f"the weights of {np.count_nonzero(lost)} of {lost.size} rows underflowed: products or distances of the "
-            "inputs are beyond the range of their type; rescale the features."
-        )
 
 
 def quantum(X: NDArray[Any], stop: int = -2000) -> int:

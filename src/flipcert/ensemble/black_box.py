@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from flipcert.ensemble._jit.outcome import N_COLUMNS, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, outcome_of
+from flipcert.ensemble.electorate import Electorate, certificates_of_table
 from flipcert.ensemble.voters import Voter, vote
 from flipcert.labels.labels import Labels
-from flipcert.results.outcome import Outcome
+from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
 
@@ -32,11 +32,11 @@ class BlackBox(Electorate):
         """Class index that each voter votes for."""
         return np.stack([vote(voter.estimator, X, self._classes, n_rows) for voter in self.voters], axis=1)
 
-    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
+    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
         """Winner and black-box radius of each row; no attack is known."""
         table = np.zeros((n_rows, N_COLUMNS), np.int64)
         blackbox_rows(self.votes(X, n_rows), self.can_turn, self.n_classes, self.n_labels + 1, table)
-        return outcome_of(table)
+        return certificates_of_table(table, self.labels)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """A flip may turn a voter to any class; what does so is unknown."""

@@ -12,20 +12,22 @@ from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE
 from flipcert.ensemble.ballots import Ballots
 from flipcert.ensemble.voters import Voter
 from flipcert.labels.labels import Labels
-from flipcert.results.outcome import Outcome
+from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
 
-def outcome_of(table: NDArray[np.int64]) -> Outcome:
-    """Read a table of costs as compiled code fills it."""
-    return Outcome(
+def certificates_of_table(table: NDArray[np.int64], labels: Labels) -> Certificates:
+    """Read a table of costs as compiled code fills it; labels stay class indices."""
+    return Certificates(
         prediction=table[:, WINNER],
         radius=table[:, LOWER] - 1,
         radius_upper=table[:, UPPER] - 1,
         blackbox_radius=table[:, BLACKBOX] - 1,
         runner_up=table[:, RUNNER_UP],
-        target=table[:, TARGET],
+        target=np.ma.masked_less(table[:, TARGET], 0),
         rounding_sensitive=table[:, SENSITIVE] > 0,
+        n_labels=labels.n_labels,
+        n_attackable=labels.n_movable,
     )
 
 
@@ -60,8 +62,8 @@ class Electorate(ABC):
         """Class index that each voter votes for."""
 
     @abstractmethod
-    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
-        """Winner and radii of each row."""
+    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
+        """Winner and radii of each row, in class indices."""
 
     @abstractmethod
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:

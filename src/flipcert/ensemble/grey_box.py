@@ -15,12 +15,12 @@ from flipcert.engine.cluster.engines import current_engine
 from flipcert.ensemble._jit.knapsack import plan_rows
 from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
 from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, outcome_of
+from flipcert.ensemble.electorate import Electorate, certificates_of_table
 from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes import change_costs
 from flipcert.labels.labels import Labels
 from flipcert.labels.steps import inputs_of_final_step
-from flipcert.results.outcome import Outcome
+from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
 
@@ -46,7 +46,7 @@ class GreyBox(Electorate):
         """Class index that each voter votes for."""
         return np.stack(self._ask(self._vote_of, X[:n_rows]), axis=1)
 
-    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
+    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
         """Winner and radii of each row."""
         ballots, appraisals = self._collect(X[:n_rows], exact)
         limit = self.n_labels + 1
@@ -62,7 +62,7 @@ class GreyBox(Electorate):
         smallest = int(self.labels.flips_to_remove.min())
         table[:, LOWER], table[:, BLACKBOX] = (np.minimum(table[:, own], smallest) for own in (LOWER, BLACKBOX))
         table[:, SENSITIVE] = np.any([appraisal.sensitive for appraisal in appraisals], axis=0)
-        return outcome_of(table)
+        return certificates_of_table(table, self.labels)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote."""

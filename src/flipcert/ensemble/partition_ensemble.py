@@ -14,9 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.description import describe
-from flipcert.engine.blocks import join, map_blocks, map_tasks
+from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.cluster.packing import Rows
+from flipcert.engine.magnitude import BY_FEATURES, told_with
 from flipcert.engine.mapped import is_large
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.ballots import Ballots
@@ -33,7 +34,7 @@ from flipcert.labels.labels import Labels
 from flipcert.labels.training_set import check_training
 from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
 from flipcert.results.certificates import Certificates
-from flipcert.results.outcome import Outcome
+from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
 
 
@@ -222,8 +223,8 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_number(time_limit, "time_limit")
 
-        outcome: Outcome = join(self._map("certify", X, exact, time_limit, watcher=current_watcher()))
-        return outcome.certificates(self.classes_, self._labels, self._description)
+        blocks = self._map("certify", X, exact, time_limit, watcher=current_watcher())
+        return certificates_of_blocks(blocks, self.classes_, self._description)
 
     def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
         """Fewest label flips after which each class wins the vote.
@@ -361,11 +362,21 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         by_voter = electorate.spreads_voters(question)
         try:
             # Voters are asked about one block after the other.
-            with functions_stay() if by_voter else nullcontext():
+            with functions_stay() if by_voter else nullcontext(), told_with(partial(self._why, rows)):
                 ask = partial(_ask, electorate, question, arguments)
                 return map_blocks(ask, rows, electorate.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
         finally:
             self._electorate.release()
+
+    def _why(self, rows: NDArray[Any], small: bool) -> str:
+        """Say what makes weights of some voter so small, or so large, that they are out of range."""
+        for voter in self._electorate.voters:
+            reason: str = voter.model._why(
+                voter.model_inputs(rows[:, voter.members] if self._pairwise else rows), small
+            )
+            if reason != BY_FEATURES:
+                return reason
+        return BY_FEATURES
 
 
 def _fit_part(estimator: Any, classes: NDArray[Any], part: tuple[int, Rows, Rows, Rows | None, Rows]) -> Voter:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.buffers import Buffers
-from flipcert.engine.rounding import SAFETY, refuse_underflow
+from flipcert.engine.magnitude import refuse_underflow
+from flipcert.engine.rounding import SAFETY
 from flipcert.ensemble._jit.knapsack import LEAVES
 from flipcert.ensemble._jit.outcome import LOWER, N_COLUMNS, UPPER
 from flipcert.ensemble._jit.settle import (
@@ -26,7 +27,7 @@ from flipcert.ensemble._jit.settle import (
     vote_rows,
 )
 from flipcert.ensemble.ballots import Ballots
-from flipcert.ensemble.electorate import Electorate, outcome_of
+from flipcert.ensemble.electorate import Electorate, certificates_of_table
 from flipcert.ensemble.open_vote import OpenVote
 from flipcert.ensemble.voters import Voter
 from flipcert.exceptions import CertificateError, UnsolvedError
@@ -38,7 +39,7 @@ from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
 from flipcert.labels.labels import Labels
 from flipcert.linear.product import Product
-from flipcert.results.outcome import Outcome
+from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
 
@@ -100,7 +101,7 @@ class WhiteBox(Electorate):
                 votes[t, i] = self._integers(weights[t], i).prediction
         return votes
 
-    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Outcome:
+    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
         """Winner and radii of each row."""
         with self._buffers.borrow((X.shape[0], int(self._bounds[-1])), self._dtype) as buffer:
             weights, tolerance = self._weigh(X, n_rows, buffer)
@@ -117,7 +118,7 @@ class WhiteBox(Electorate):
                     self._open.settle(
                         weights[t], slate, table[t], partial(self._carry_out, slate, weights[t], time_limit)
                     )
-        return outcome_of(table)
+        return certificates_of_table(table, self.labels)
 
     def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""

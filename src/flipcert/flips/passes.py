@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from flipcert.engine._jit.bits import lowest_bit
 from flipcert.engine.blocks import map_threads, memory_budget
 from flipcert.engine.buffers import Buffers
+from flipcert.engine.magnitude import refuse_overflow
 from flipcert.engine.tiles import tiles
 from flipcert.flips._jit import stream
 from flipcert.flips._jit.ladder import multiples_are_exact, rounding_slack
 from flipcert.flips.chosen import Chosen, ExactSums, as_fixed
-from flipcert.flips.rows import refuse_overflow
 from flipcert.labels.labels import Coded, Labels
 
 Result = TypeVar("Result")

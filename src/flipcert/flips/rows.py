@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.magnitude import refuse_overflow
 from flipcert.engine.rounding import quantum
 from flipcert.flips._jit.ladder import (
     CHOSEN,
@@ -212,11 +213,3 @@ class IntegerRow(Integers):
         """Predicted class if the training labels were ``codes``."""
         scores = self.scores_under(codes)
         return scores.index(max(scores))
-
-
-def refuse_overflow(weights: NDArray[Any]) -> None:
-    """Raise ValueError if a weight is not finite."""
-    if not np.all(np.isfinite(weights)):
-        raise ValueError(
-            f"the weights of a row overflowed (got {weights[~np.isfinite(weights)][0]}); rescale the features."
-        )

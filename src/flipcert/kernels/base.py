@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from flipcert.engine.magnitude import BY_FEATURES, smallest_whole
 from flipcert.engine.mapped import is_large, mapped_rows
 from flipcert.engine.rounding import Factor
 
@@ -64,6 +65,10 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
         """Rows of ``kernel(X, Z)`` that underflowed; ``sizes`` tells how large each row is."""
         return np.zeros(X.shape[0], np.bool_)
 
+    def why(self, X: NDArray[Any], Z: NDArray[Any], small: bool) -> str:
+        """Say what makes ``kernel(X, Z)`` so small, or so large, that it is out of range, and what to do about it."""
+        return BY_FEATURES
+
 
 class CallableKernel(Kernel):
     """A user's function ``k(X, Z)``."""
@@ -96,8 +101,11 @@ class CallableKernel(Kernel):
         typical = np.sqrt(np.abs(self.diag(X).astype(np.float64)))
         estimate = train.unit * np.sqrt(train.shape[0] * train.shape[1]) * typical * max(1.0, float(typical.max()))
         # Where all values are next to zero, nobody knows whether they underflowed.
-        limits = np.finfo(X.dtype)
-        return np.maximum(estimate, float(limits.tiny / limits.eps))
+        return np.maximum(estimate, smallest_whole(X.dtype))
+
+    def why(self, X: NDArray[Any], Z: NDArray[Any], small: bool) -> str:
+        """Only its author knows."""
+        return "values of the kernel function are beyond the range of their type; rescale them, or the features"
 
 
 def as_kernel(kernel: Any) -> Kernel:

@@ -97,7 +97,8 @@ class ConvNTK(NetworkKernel):
         self._check_width(X.shape[1])
         self._check_width(Z.shape[1])
         if self.activation == "linear":
-            np.matmul(self._map(X), self._map(Z).T, out=out)
+            with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the kernel refuses what overflowed
+                np.matmul(self._map(X), self._map(Z).T, out=out)
             return
         for inputs in (X, Z):
             squares(inputs)  # refuses what would overflow

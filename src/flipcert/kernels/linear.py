@@ -30,7 +30,8 @@ class Linear(Kernel):
 
     def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the kernel matrix of X with Z to ``out``."""
-        np.matmul(X, Z.T, out=out)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the kernel refuses what overflowed
+            np.matmul(X, Z.T, out=out)
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Squared norm of each row."""

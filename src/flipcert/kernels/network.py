@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.blocks import block_rows, in_job, map_threads
-from flipcert.engine.rounding import Factor, norms_vanish
+from flipcert.engine.magnitude import BY_FEATURES
+from flipcert.engine.rounding import Factor, norms_vanish, row_norms
 from flipcert.kernels._jit.dual import ERF, GELU, RELU
 from flipcert.kernels.base import Kernel
 from flipcert.labels.validation import check_choice, check_inputs, check_number
@@ -67,7 +68,26 @@ class NetworkKernel(Kernel):
         """Rows whose squared norms underflow, or those of all training inputs; a bias is never lost."""
         if self._line(X.shape[1])[1] > 0:
             return np.zeros(X.shape[0], np.bool_)
-        return norms_vanish(X, train)
+        return norms_vanish(X, train, self._smallest_scale(X.shape[1]))
+
+    def why(self, X: NDArray[Any], Z: NDArray[Any], small: bool) -> str:
+        """The features, unless they would do without the scales of weights and biases."""
+        too, other = ("small", "larger") if small else ("large", "smaller")
+        if small:
+            culprit = None if norms_vanish(X, Factor.of(Z)).any() else "weight_std"
+        else:
+            slope, constant = self._line(X.shape[1])
+            most = float(np.finfo(X.dtype).max) / Z.shape[0]
+            with np.errstate(over="ignore"):
+                largest = row_norms(X).max() * row_norms(Z).max()
+                culprit = None if not largest <= most else "weight_std" if not slope * largest <= most else "bias_std"
+                culprit = culprit if culprit != "bias_std" or constant > 0 else None
+        if culprit is None:
+            return BY_FEATURES
+        return (
+            f"{culprit}={getattr(self, culprit)!r} makes the kernel of these inputs too {too} for its type; take a "
+            f"{other} {culprit}, or rescale the features"
+        )
 
     def product_scale(self, n_inputs: int) -> float | None:
         """A linear network without biases scales the inner product."""
@@ -85,16 +105,24 @@ class NetworkKernel(Kernel):
         check_choice(self.kind, "kind", ("ntk", "nngp"))
         if check_number(self.negative_slope, "negative_slope", zero=True) > 1:
             raise ValueError(f"negative_slope must be at most 1; got {self.negative_slope!r}.")
-        if self._line(1)[0] < _SMALLEST_SLOPE:
+        slope, constant = self._line(1)
+        if slope < _SMALLEST_SLOPE:
             raise ValueError(
                 f"weight_std must not be so small that the kernel underflows; got {self.weight_std!r} in "
                 f"{self.depth + 1} layers."
             )
+        # Biases are passed on by the weights of later layers.
+        for name, value, fits in (("weight_std", self.weight_std, slope), ("bias_std", self.bias_std, constant)):
+            if not np.isfinite(fits):
+                raise ValueError(
+                    f"{name} must not be so large that the kernel overflows; got {value!r} in {self.depth + 1} layers."
+                )
 
     def _variances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Variance of weights and biases of each layer, the read-out among them."""
         weight = _each_layer(self.weight_std, "weight_std", self.depth + 1, zero=False)
-        return weight**2, _each_layer(self.bias_std, "bias_std", self.depth + 1, zero=True) ** 2
+        with np.errstate(over="ignore", under="ignore"):  # told by validate
+            return weight**2, _each_layer(self.bias_std, "bias_std", self.depth + 1, zero=True) ** 2
 
     def _activation(self) -> tuple[int, float, bool]:
         """The activation as compiled code knows it, and whether the kernel is the tangent one."""
@@ -107,9 +135,16 @@ class NetworkKernel(Kernel):
         last = self.depth
         # Each layer's own parameters add the layer's covariance once more, as later layers pass it on.
         times = last + 1 - np.arange(last + 1) if self.kind == "ntk" else np.ones(last + 1)
-        passed_on = np.append(np.cumprod(weight[:0:-1])[::-1], 1.0)
         kept = np.array([self._kept(max(0, last - 1 - layer)) for layer in range(last + 1)])
-        return float(times[0] * np.prod(weight)) / n_inputs, float(np.sum(times * bias * passed_on * kept))
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # told by validate
+            passed_on = np.append(np.cumprod(weight[:0:-1])[::-1], 1.0)
+            constants = np.where(bias > 0, times * bias * passed_on * kept, 0.0)
+            return float(times[0] * np.prod(weight)) / n_inputs, float(np.sum(constants))
+
+    def _smallest_scale(self, n_inputs: int) -> float:
+        """The least that inner products are multiplied by on their way through the layers."""
+        weight, _ = self._variances()
+        return float(np.cumprod(weight).min()) / n_inputs
 
     def _kept(self, n_layers: int) -> float:
         """Share of a constant that further layers leave, beside their weights."""

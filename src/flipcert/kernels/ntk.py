@@ -74,11 +74,12 @@ class NTK(NetworkKernel):
             np.matmul(X, Z.T, out=out)
             dense_kernel(out, X, Z, x_square, z_square, *self._layers(X.shape[1]), near_gap(X.dtype))
             return
-        np.matmul(X, Z.T, out=out)
         slope, constant = self._line(X.shape[1])
-        out *= out.dtype.type(slope)
-        if constant:
-            out += out.dtype.type(constant)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the kernel refuses what overflowed
+            np.matmul(X, Z.T, out=out)
+            out *= out.dtype.type(slope)
+            if constant:
+                out += out.dtype.type(constant)
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row with itself."""
@@ -100,7 +101,8 @@ class NTK(NetworkKernel):
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
         slope, constant = self._line(X.shape[1])
-        return with_constant(X * X.dtype.type(np.sqrt(slope)), constant)
+        with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the features refuses what overflowed
+            return with_constant(X * X.dtype.type(np.sqrt(slope)), constant)
 
     def _layers(self, n_inputs: int) -> tuple[Any, ...]:
         weight, bias = self._variances()

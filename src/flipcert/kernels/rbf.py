@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.magnitude import BY_FEATURES, smallest_whole
 from flipcert.engine.rounding import Factor, row_norms
 from flipcert.kernels.base import Kernel
 from flipcert.labels.validation import check_inputs, check_number
@@ -37,7 +38,16 @@ class RBF(Kernel):
 
         inputs = check_inputs(X)
         other = None if Z is None else check_inputs(Z)
-        return np.ascontiguousarray(rbf_kernel(inputs, other, gamma=self._scale(inputs)), inputs.dtype)
+        # Inputs that are infinitely far from others are like none of them, unless nobody knows how far they are.
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.ascontiguousarray(rbf_kernel(inputs, other, gamma=self._scale(inputs)), inputs.dtype)
+        if np.isnan(values).any():
+            if np.isfinite(row_norms(inputs).max() ** 2):
+                raise ValueError(
+                    f"gamma must not be so large that it overflows {inputs.dtype}; got {self._scale(inputs)!r}."
+                )
+            raise ValueError("squared distances of the inputs overflowed; rescale the features.")
+        return values
 
     def validate(self) -> None:
         """Check gamma."""
@@ -57,8 +67,16 @@ class RBF(Kernel):
 
     def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows so far from all training inputs that their exponentials vanish."""
-        limits = np.finfo(X.dtype)
-        return np.asarray(sizes < limits.tiny / limits.eps)
+        return np.asarray(sizes < smallest_whole(X.dtype))
+
+    def why(self, X: NDArray[Any], Z: NDArray[Any], small: bool) -> str:
+        """Too large a gamma, or inputs too far apart for it."""
+        if not small:
+            return BY_FEATURES
+        return (
+            f"gamma={self._scale(X):g} times the squared distances of the inputs is so large that all exponentials "
+            "vanish; take a smaller gamma, or rescale the features"
+        )
 
     def _scale(self, X: NDArray[Any]) -> float:
         return 1.0 / X.shape[1] if self.gamma is None else check_number(self.gamma, "gamma")

@@ -127,6 +127,10 @@ class StoredKernel(Kernel):
         """What was lost of the kernel that was computed."""
         return self.kernel.lost(self._inputs(X), train, sizes)
 
+    def why(self, X: NDArray[Any], Z: NDArray[Any], small: bool) -> str:
+        """What the kernel that was computed says."""
+        return self.kernel.why(self._inputs(X), self._inputs(Z), small)
+
     def factor(self, Z: NDArray[Any]) -> Factor:
         """Training inputs behind the numbers."""
         return Factor.of(self._inputs(Z))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,20 @@ class Product:
     errors: NDArray[np.float64]
 
     @classmethod
-    def of(cls, right: NDArray[Any], kernel: Kernel | None = None, error: float = 0.0) -> Product:
-        """Weights of one model; ``error`` is that of R beside its size."""
+    def of(
+        cls,
+        right: NDArray[Any],
+        kernel: Kernel | None = None,
+        error: float = 0.0,
+        vanished: NDArray[np.bool_] | None = None,
+    ) -> Product:
+        """Weights of one model; ``error`` is that of R beside its size.
+
+        Columns of R that ``vanished`` are zero for want of smaller numbers only.
+        """
         factor = Factor.of(right)
+        if vanished is not None and vanished.any():
+            factor = replace(factor, vanished=vanished)
         return cls(right, kernel, [factor], np.array([error * factor.frobenius]))
 
     @classmethod

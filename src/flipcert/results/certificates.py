@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.results.certificate_file import read_certificates, write_certificates
+from flipcert.results.columns import Kind, columns_of, holds, values_of
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
-
-# What is told once for all test points.
-_HEADER = ("n_labels", "n_attackable", "threat", "model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +48,16 @@ class Certificates:
         readers: reports show it.
     """
 
-    prediction: NDArray[Any]
-    radius: NDArray[np.int64]
-    radius_upper: NDArray[np.int64]
-    blackbox_radius: NDArray[np.int64] | None
-    runner_up: NDArray[Any]
-    target: np.ma.MaskedArray[Any, Any]
-    rounding_sensitive: NDArray[np.bool_]
+    # A new column is one more field like these, optional, keyword-only and None by default, so that files and programs
+    # from before can do without it: field(default=None, kw_only=True, metadata=holds(Kind.RADII, optional=True)).
+    prediction: NDArray[Any] = field(metadata=holds(Kind.LABELS))
+    radius: NDArray[np.int64] = field(metadata=holds(Kind.RADII))
+    radius_upper: NDArray[np.int64] = field(metadata=holds(Kind.RADII))
+    blackbox_radius: NDArray[np.int64] | None = field(metadata=holds(Kind.RADII, optional=True))
+    runner_up: NDArray[Any] = field(metadata=holds(Kind.LABELS))
+    target: np.ma.MaskedArray[Any, Any] = field(metadata=holds(Kind.LABELS, gaps=True))
+    rounding_sensitive: NDArray[np.bool_] = field(metadata=holds(Kind.FLAGS))
+    # What is told once for all test points.
     n_labels: int
     n_attackable: int = -1
     threat: str = "flips"
@@ -139,13 +140,15 @@ class Certificates:
             import pandas as pd
         except ImportError:
             raise ImportError('to_frame needs pandas. Install with: pip install "flipcert[frame]".') from None
-        columns = {name: values for name, values in self._columns().items() if name != "blackbox_radius"}
-        columns["exact"] = self.exact
-        if self.blackbox_radius is not None:
-            columns["blackbox_radius"] = self.blackbox_radius
-        target = pd.Series(self.target.data).astype(object)
-        columns["target"] = target.where(~np.ma.getmaskarray(self.target), None)
-        return pd.DataFrame(columns)
+        always: dict[str, Any] = {}
+        sometimes: dict[str, Any] = {}
+        columns = columns_of(self)
+        for name, values in values_of(self).items():
+            place = sometimes if columns[name].optional else always
+            place[name] = values
+            if columns[name].gaps:
+                place[name] = pd.Series(np.ma.getdata(values)).astype(object).where(~np.ma.getmaskarray(values), None)
+        return pd.DataFrame({**always, "exact": self.exact, **sometimes})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file (NumPy's npz, without pickle). The file appears whole or not at all.
@@ -157,8 +160,7 @@ class Certificates:
         path : str or path-like
             Where to write; an existing file is replaced.
         """
-        header = {name: getattr(self, name) for name in _HEADER} | {"model": dict(self.model)}
-        write_certificates(path, self, self._columns(), header)
+        write_certificates(path, self)
 
     def report(self, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
         """Write a report for people: one HTML page that works offline. The file appears whole or not at all.
@@ -201,11 +203,7 @@ class Certificates:
         -------
         Certificates
         """
-        columns = [own.name for own in fields(cls) if own.name not in _HEADER]
-        return read_certificates(cls, path, columns, _HEADER)
-
-    def _columns(self) -> dict[str, Any]:
-        return {own.name: getattr(self, own.name) for own in fields(self) if own.name not in _HEADER}
+        return read_certificates(cls, path)
 
 
 def _kinds(labels: NDArray[Any]) -> set[type]:

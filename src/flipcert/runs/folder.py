@@ -8,7 +8,6 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,11 +15,14 @@ import numpy as np
 
 from flipcert.engine.files import UNFINISHED, refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
-from flipcert.results.outcome import Outcome
+from flipcert.results.certificate_file import arrays_of, certificates_of
+from flipcert.results.certificates import Certificates
 
 _IDENTITY = "run.json"
 _BLOCKS = "blocks"
 SUMMARY = "summary.json"
+# What a kept block answers, beside its certificates.
+_QUESTION = "question"
 # The digest of a summary, in itself.
 _SEAL = "sha256"
 
@@ -81,22 +83,21 @@ class RunFolder:
         with whole_file(self.path / name) as file:
             file.write((json.dumps(value, indent=2, default=_plain) + "\n").encode())
 
-    def keep(self, name: str, outcome: Outcome) -> None:
-        """Write the outcome of a finished block, which answers the question of that name."""
-        columns = {key: values for key, values in vars(outcome).items() if values is not None}
+    def keep(self, name: str, block: Certificates) -> None:
+        """Write a finished block, which answers the question of that name."""
+        arrays = arrays_of(block) | {_QUESTION: np.array(name)}
         with whole_file(self._block(name)) as file:
-            np.savez(file, question=np.array(name), **columns)
+            np.savez(file, **cast(dict[str, Any], arrays))
 
-    def recall(self, name: str) -> Outcome | None:
-        """Read the outcome of a block, if it was finished; a damaged one has to be computed again."""
+    def recall(self, name: str) -> Certificates | None:
+        """Read a block, if it was finished; a damaged one has to be computed again."""
         try:
             refuse_odd_files(self._block(name))
             with open(self._block(name), "rb") as file:
-                columns: dict[str, Any] = {"blackbox_radius": None} | read_arrays(file)
+                arrays = read_arrays(file)
+            return certificates_of(Certificates, arrays) if str(arrays.pop(_QUESTION, "")) == name else None
         except (OSError, ValueError):
             return None
-        whole = str(columns.pop("question", "")) == name and columns.keys() == {field.name for field in fields(Outcome)}
-        return Outcome(**columns) if whole else None
 
     @property
     def scratch(self) -> Path:

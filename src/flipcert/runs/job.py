@@ -18,7 +18,6 @@ from flipcert.engine.question import Question
 from flipcert.engine.watch import Watcher, watched_by
 from flipcert.report.result import Attack, Result
 from flipcert.results.certificates import Certificates
-from flipcert.results.outcome import Outcome
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.inputs import ModelInputs
 from flipcert.runs.pictures import pictures_of
@@ -123,12 +122,12 @@ class _Keeper(Watcher):
     def notice(self, message: str) -> None:
         self._stages.notice(message)
 
-    def recall(self, question: Question) -> Outcome | None:
+    def recall(self, question: Question) -> Certificates | None:
         if self._folder is None or question.name is None:
             return None
         return self._folder.recall(question.name)
 
-    def keep(self, question: Question, result: Outcome) -> None:
+    def keep(self, question: Question, result: Certificates) -> None:
         if self._folder is not None and question.name is not None:
             self._folder.keep(question.name, result)
 

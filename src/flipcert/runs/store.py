@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from flipcert.engine.files import whole_file
 from flipcert.report.result import Attack, Result
 from flipcert.results.certificates import Certificates
+from flipcert.results.columns import Column, columns_of, values_of
 from flipcert.runs.folder import read_summary
 
 CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"
@@ -71,15 +73,15 @@ def _certificate_columns(result: Result) -> dict[str, Any]:
     import pyarrow as pa
 
     c = result.certificates
-    columns: dict[str, Any] = {"row": np.arange(len(c)), "prediction": c.prediction}
-    if result.labels is not None:
-        columns["label"] = result.labels
-    columns |= {"radius": c.radius, "radius_upper": c.radius_upper, "exact": c.exact}
-    if c.blackbox_radius is not None:
-        columns["blackbox_radius"] = c.blackbox_radius
-    columns["runner_up"] = c.runner_up
-    columns["target"] = pa.array(c.target.data, mask=np.ma.getmaskarray(c.target))
-    columns["rounding_sensitive"] = c.rounding_sensitive
+    columns: dict[str, Any] = {"row": np.arange(len(c))}
+    for name, values in values_of(c).items():
+        has_gaps = columns_of(c)[name].gaps
+        columns[name] = pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)) if has_gaps else values
+        # What follows from others, or was known before, stands beside what it is compared with.
+        if name == "prediction" and result.labels is not None:
+            columns["label"] = result.labels
+        if name == "radius_upper":
+            columns["exact"] = c.exact
     return columns
 
 
@@ -114,7 +116,7 @@ def _columns(table: Any) -> dict[str, NDArray[Any] | np.ma.MaskedArray[Any, Any]
             column = pc.fill_null(column, _anything(column))
         values = column.to_numpy(zero_copy_only=False)
         values = values.astype(str) if values.dtype == object else values
-        columns[name] = np.ma.masked_array(values, mask=missing) if missing.any() or name == "target" else values
+        columns[name] = np.ma.masked_array(values, mask=missing) if missing.any() else values
     return columns
 
 
@@ -122,7 +124,9 @@ def _anything(column: Any) -> Any:
     """A value to stand where one is missing."""
     from pyarrow import types
 
-    return "" if types.is_string(column.type) or types.is_large_string(column.type) else 0
+    if types.is_string(column.type) or types.is_large_string(column.type):
+        return ""
+    return False if types.is_boolean(column.type) else 0
 
 
 def _result(
@@ -134,16 +138,8 @@ def _result(
     images: dict[str, dict[int, NDArray[np.uint8]]],
 ) -> Result:
     own = {name: values[table["point"] == number] for name, values in table.items()} if "point" in table else table
-    votes = own.get("blackbox_radius")
     certificates = Certificates(
-        prediction=own["prediction"],
-        radius=own["radius"],
-        radius_upper=own["radius_upper"],
-        # One model has none, even if others of the sweep have.
-        blackbox_radius=None if votes is None or np.ma.is_masked(votes) else np.ma.getdata(votes),
-        runner_up=own["runner_up"],
-        target=own["target"],
-        rounding_sensitive=own["rounding_sensitive"],
+        **{name: _column(own, name, column) for name, column in columns_of(Certificates).items()},
         n_labels=int(summary["n_labels"]),
         n_attackable=int(summary["n_attackable"]),
         model=dict(point["settings"]),
@@ -152,7 +148,7 @@ def _result(
     flips = {name: values[mine] for name, values in attacks.items()}
     starts = np.flatnonzero(flips["flip"] == 0)
     known = []
-    for start, stop in zip(starts, [*starts[1:], flips["flip"].size], strict=True):
+    for start, stop in pairwise([*starts, flips["flip"].size]):
         place = slice(start, stop)
         known.append(
             Attack(
@@ -170,6 +166,17 @@ def _result(
         test_images=images["test"],
         train_images=images["train"],
     )
+
+
+def _column(table: dict[str, Any], name: str, column: Column) -> Any:
+    """A column of certificates from the table of one model, which may have none even if others of the sweep have."""
+    if column.optional and name not in table:
+        return None
+    values = table[name]
+    missing = np.ma.getmaskarray(values)
+    if column.optional and (missing.all() if column.gaps else missing.any()):
+        return None
+    return np.ma.masked_array(values) if column.gaps else np.ma.getdata(values)
 
 
 def _read_images(path: Path) -> dict[str, dict[int, NDArray[np.uint8]]]:

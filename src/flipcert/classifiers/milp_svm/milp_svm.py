@@ -158,7 +158,10 @@ class MilpSVM(AppraisedClassifier):
         with np.errstate(over="ignore"):
             kernel = (kernel + kernel.T) * (C / 2)
             if not np.isfinite(np.abs(kernel).sum()):
-                raise ValueError(f"C={C:g} times the kernel overflowed; rescale the features or take a smaller C.")
+                raise ValueError(
+                    f"C={C:g} times the kernel (row sums up to {self._small._largest_row_sum:.3g}) overflowed; take a "
+                    "smaller C or rescale the features."
+                )
         values, vectors = np.linalg.eigh(kernel)
         if values[0] < -1e-8 * values[-1]:
             raise ValueError(
@@ -297,10 +300,17 @@ class MilpSVM(AppraisedClassifier):
 
     def _kernel_rows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """C times the kernel of each row with all training points."""
-        parts = self._small._map_weights(rows, lambda _, weights: weights * self._unit)
-        kernel = np.concatenate(parts)
+
+        def times_C(_: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return weights * self._unit
+
+        kernel = np.concatenate(self._small._map_weights(rows, times_C))
         if not np.isfinite(kernel).all():
-            raise ValueError("the kernel of the test points overflowed; rescale the features.")
+            raise ValueError(
+                f"C={self.C:g} times the kernel of the test points overflowed; take a smaller C or rescale the "
+                "features."
+            )
         return kernel
 
     @property
@@ -322,7 +332,7 @@ class MilpSVM(AppraisedClassifier):
             sizes = np.einsum("ij,ij->i", combination, image) + rounding * weight
             doubts = np.abs(kernel - image).sum(axis=1) + rounding
         if not (np.isfinite(sizes).all() and np.isfinite(doubts).all()):
-            raise ValueError("squared norms of the test points overflowed; rescale the features.")
+            raise ValueError("squared norms of the test points overflowed; rescale the features or take a smaller C.")
         return np.maximum(sizes, 0.0), doubts
 
     def _check_test(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -19,7 +19,6 @@ from flipcert.flips.whole_rows import Rows
 from flipcert.labels.labels import Labels
 from flipcert.labels.validation import check_choice, check_number
 from flipcert.results.certificates import Certificates
-from flipcert.results.outcome import Outcome
 
 _METHODS = ("white-box", "neyman-pearson", "kl", "published")
 _LEAST_NOISE = 1e-100
@@ -174,7 +173,7 @@ class SmoothedLinear(KernelRidge):
         # What noise does to a score takes all weights at once.
         return False
 
-    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Outcome:
+    def _certify_block(self, X: NDArray[Any], rows: Rows) -> Certificates:
         """What smoothing proves about one block of rows; attacks are those on the ridge regression."""
         assert rows.weights is not None
         ridge = cost_block(rows.weights, self._labels, self._no_offset(X), LOWER)
