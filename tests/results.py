@@ -84,7 +84,8 @@ def made_up(
     upper = np.minimum(radius + np.where(rng.random(n_points) < exact, 0, rng.integers(1, 9, n_points)), n_labels)
     out_of_reach = rng.random(n_points) < beyond
     radius[out_of_reach] = upper[out_of_reach] = n_labels
-    truth = rng.integers(0, len(names), n_points)
+    # The same test points for every seed, so that results can be compared.
+    truth = np.random.default_rng(n_points).integers(0, len(names), n_points)
     predicted = np.where(rng.random(n_points) < 0.15, (truth + 1) % len(names), truth)
     other = names[(predicted + 1) % len(names)]
     certificates = flipcert.Certificates(
@@ -97,6 +98,7 @@ def made_up(
         rounding_sensitive=rng.random(n_points) < 0.02,
         n_labels=n_labels,
         model={"model": "svm", "partitions": 10, "C": "auto"} | (model or {}),
+        classes=names,
     )
     attacks = []
     for row in np.flatnonzero(upper < n_labels)[:40]:

@@ -16,7 +16,7 @@ def test_demo(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert "$ flipcert certify" in result.stdout
     assert "$ flipcert sweep" in result.stdout
-    assert "Half of the correct predictions withstand 15 flipped labels" in result.stdout
+    assert "More than half of the correct predictions withstand 15 flipped labels" in result.stdout
     assert "…" not in result.stdout
     # Not the model with the largest radii, which is far less accurate.
     assert "The one to choose is ridge, reg 1, one model: on average over attacks of 0 to 14 flips" in result.stdout
@@ -26,7 +26,10 @@ def test_demo(tmp_path, monkeypatch):
     )
     page = (tmp_path / "demo" / "report.html").read_text()
     assert "This is ridge, reg 1, one model, of the 15 results on this page the one to choose: on average" in page
-    assert '<meta name="description" content="Half of the correct predictions withstand 15 flipped labels' in page
+    assert (
+        '<meta name="description" content="More than half of the correct predictions withstand 15 flipped labels'
+        in page
+    )
     assert result.stdout.rstrip().endswith("Open demo/report.html in a browser.")
     assert "reg 0.1, 25 partitions" in (tmp_path / "demo" / "report.html").read_text()
     # The last command of `make demo`.

@@ -32,7 +32,7 @@ def test_the_answer_comes_first_and_is_the_metric(one):
     c, y = one.certificates, one.labels
     median = c.median_certified_robustness(y)
     share = f"{100 * median / c.n_labels:.1f} %"
-    said = f"Half of the correct predictions withstand {median} flipped labels, {share} of the training set."
+    said = f"More than half of the correct predictions withstand {median} flipped labels, {share} of the training set."
     page = Page(report_page([one], title="Handwritten digits"))
     assert said in page.text
     assert {"name": "description", "content": said} in page.named("meta")
@@ -127,7 +127,7 @@ def test_without_true_labels_there_is_no_accuracy(one):
     page = Page(report_page([replace(one, labels=None)]))
     c = one.certificates
     median = flipcert.median_certified_robustness(np.ones(len(c), bool), c.radius)
-    assert f"Half of the predictions withstand {median} flipped labels" in page.text
+    assert f"More than half of the predictions withstand {median} flipped labels" in page.text
     assert "accuracy without an attack" not in page.text
     assert "correct" not in page.text.split("What is promised")[0].replace("correctly", "")
     assert "what stays the same, not what is right" in page.text
@@ -152,8 +152,8 @@ def test_several_results_are_compared(several):
     for result in several:
         c = result.certificates
         correct = c.correct(result.labels)
-        said = f"{result.n_partitions} partition{'s' * (result.n_partitions > 1)}: half of the correct predictions "
-        said += f"withstand {flipcert.median_certified_robustness(correct, c.radius)} flips"
+        said = f"{result.n_partitions} partition{'s' * (result.n_partitions > 1)}: at least half of the correct "
+        said += f"predictions withstand {flipcert.median_certified_robustness(correct, c.radius)} flips"
         said += f", at most {flipcert.median_certified_robustness(correct, c.radius_upper)}"
         if c.blackbox_radius is not None:
             said += f"; by the votes alone {flipcert.median_certified_robustness(correct, c.blackbox_radius)}"

@@ -7,31 +7,8 @@ import pytest
 
 from flipcert.report.curve_names import place_labels
 from flipcert.report.pictures import Album, png, thumbnail
-from flipcert.report.words import Exposure, headline, percent, setting, shorten
+from flipcert.report.words import percent, setting, shorten
 from pages import png_pixels
-
-
-@pytest.mark.parametrize(
-    ("median", "counting", "points", "labelled", "said"),
-    [
-        (
-            219,
-            900,
-            1000,
-            True,
-            "Half of the correct predictions withstand 219 flipped labels, 0.4 % of the training set",
-        ),
-        (1, 900, 1000, False, "Half of the predictions withstand 1 flipped label, 0.002 % of the training set"),
-        (0, 9, 10, True, "Fewer than half of the correct predictions are proven to withstand a single flipped label"),
-        (50_000, 9, 10, True, "Half of the correct predictions withstand any flips of the 50,000 training labels"),
-        (0, 0, 10, True, "No prediction is correct, so there is no robustness to measure"),
-        (7, 1, 10, True, "The only correct prediction withstands 7 flipped labels, 0.01 % of the training set"),
-        (7, 1, 1, True, "The prediction withstands 7 flipped labels, 0.01 % of the training set"),
-        (0, 1, 1, False, "The prediction is not proven to withstand a single flipped label"),
-    ],
-)
-def test_headlines(median, counting, points, labelled, said):
-    assert str(headline(median, counting, points, Exposure(50_000, 50_000), labelled=labelled)) == said
 
 
 @pytest.mark.parametrize(

@@ -18,32 +18,8 @@ from flipcert.report import report_page
 from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
 from flipcert.report.series import Curves, Medians
-from flipcert.report.words import Exposure, headline
 from pages import Page
 from results import made_up, some_trusted
-
-ASIDE = "of the 1,010 labels that are not trusted; 48,990 are trusted"
-
-
-@pytest.mark.parametrize(
-    ("median", "n_labels", "attackable", "said"),
-    [
-        (50_000, 50_000, 1010, f"Half of the correct predictions withstand any flips {ASIDE}"),
-        (1010, 50_000, 1010, f"Half of the correct predictions withstand any flips {ASIDE}"),
-        (1009, 50_000, 1010, f"Half of the correct predictions withstand 1,009 flipped labels, 99.9 % {ASIDE}"),
-        (101, 50_000, 1010, f"Half of the correct predictions withstand 101 flipped labels, 10.0 % {ASIDE}"),
-        (0, 50_000, 1010,
-         f"Fewer than half of the correct predictions are proven to withstand a single flipped label, {ASIDE}"),
-        (75, 75, 1,
-         "Half of the correct predictions withstand any flips of the one label that is not trusted; 74 are trusted"),
-        (75, 75, 74,
-         "Half of the correct predictions withstand any flips of the 74 labels that are not trusted; 1 is trusted"),
-        (75, 75, 0, "Nothing can be flipped: all 75 training labels are trusted"),
-        (0, 75, 0, "Nothing can be flipped: all 75 training labels are trusted"),
-    ],
-)  # fmt: skip
-def test_headlines(median, n_labels, attackable, said):
-    assert str(headline(median, 9, 10, Exposure(n_labels, attackable), labelled=True)) == said
 
 
 def said_by(results):
@@ -61,7 +37,7 @@ def test_no_sentence_on_the_page_speaks_of_labels_that_cannot_be_flipped(n_attac
     trusted = 5000 - n_attackable
     told = f"{trusted:,} of the 5,000 training labels {'is' if trusted == 1 else 'are'} trusted"
     told = told if n_attackable else "All 5,000 training labels are trusted"
-    assert f"{told}: an attacker cannot flip them." in said
+    assert f"{told}: an attacker cannot flip them{'.' if n_attackable else ', so no prediction changes.'}" in said
     assert f"trusted labels{trusted:,}" in said
     assert f"labels that can be flipped{n_attackable:,}" in said
     assert ("all of them trusted" if n_attackable == 0 else f"{trusted:,} of them trusted") in said
@@ -73,9 +49,9 @@ def test_no_sentence_on_the_page_speaks_of_labels_that_cannot_be_flipped(n_attac
     shares = [
         float(share) for piece in Page(report_page([result])).pieces for share in re.findall(r"([\d.]+) %", piece)
     ]
-    assert max(shares) <= 100
+    assert max(shares, default=0) <= 100
     if n_attackable == 0:
-        assert "Nothing can be flipped: all 5,000 training labels are trusted." in said
+        assert "No label can be flipped: all 5,000 training labels are trusted." in said
         assert "data-curves" not in said
         assert "How much accuracy survives" not in said
     else:
@@ -104,7 +80,7 @@ def test_a_radius_between_what_can_be_flipped_and_the_limit_is_any():
     said = said_by([Result("", odd, None)])
     assert "withstand any flips of the 60 labels that are not trusted; 4,940 are trusted" in said
     assert "Withstands any flips of labels that are not trusted." in said
-    assert "Withstand any number of flips of labels that are not trusted: 50 predictions" in said
+    assert "Proven to withstand any number of flips of labels that are not trusted: 50 predictions" in said
     assert Medians.of(odd, np.ones(50, bool)).proven == 60
     assert Curves.of(odd, np.ones(50, bool)).flips.max() <= 60
 
@@ -149,7 +125,7 @@ def test_the_terminal(mostly_trusted, data, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     ridge = ("--trusted", "mine", "--model", "ridge", "--quiet")
     result = run("certify", "trusted.npz", "test.npz", *ridge, "--out", "run")
-    told = "Half of the correct predictions withstand any flips of the 6 labels that are not trusted; 69 are trusted."
+    told = "54 of the 59 correct predictions withstand any flips of the 6 labels that are not trusted; 69 are trusted."
     assert told in result.stdout
     squeezed = re.sub(" +", " ", result.stdout)
     for row in ("training labels 75", "of them trusted 69", "median radius any", "largest radius any"):
@@ -167,8 +143,19 @@ def test_the_terminal(mostly_trusted, data, monkeypatch):
     result = run("attack", "trusted.npz", "test.npz", "--trusted", "mine", "--row", 0, "--quiet")
     assert "; no single flip changes that, of the 6 labels that are not trusted; 69 are trusted." in result.stdout
     result = run("certify", "all.npz", "test.npz", "--trusted", "mine", "--quiet")
-    assert "Nothing can be flipped: all 75 training labels are trusted." in result.stdout
+    assert "No label can be flipped: all 75 training labels are trusted." in result.stdout
+    assert "radius" not in result.stdout
     assert summary_of("certify", "all.npz", "test.npz", "--trusted", "mine")["metrics"]["certified_accuracy"] == {}
+    result = run("sweep", "all.npz", "test.npz", *ridge, "--partitions", "1,3", "--out", "none")
+    assert (
+        "The one to choose is ridge, reg 1, 3 partitions: where no label can be flipped, accuracy is all."
+        in result.stdout
+    )
+    assert "1 %" not in result.stdout
+    result = run("attack", "all.npz", "test.npz", *ridge, "--row", 0)
+    assert "; no label can be flipped, as all 75 training labels are trusted." in result.stdout
+    assert run("report", "none", "--out", "none.html").exit_code == 0
+    assert "No label can be flipped: all 75 training labels are trusted." in Page((data / "none.html").read_text()).text
 
 
 class Costly(ClassifierMixin, BaseEstimator):
@@ -216,4 +203,4 @@ def test_who_withstands_all_that_can_be_flipped_withstands_any(model):
         assert np.ma.getmaskarray(certificates.target)[unreachable].all()
     assert unreachable.all()
     said = said_by([Result("", certificates, Y_TEST[::9])])
-    assert "Nothing can be flipped" in said
+    assert "No label can be flipped" in said

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sklearn
 import typer
 
@@ -197,6 +198,7 @@ def _run(
                     "command": command,
                     "n_labels": results[0].certificates.n_labels,
                     "n_attackable": results[0].certificates.n_attackable,
+                    "classes": np.asarray(results[0].certificates.classes).tolist(),
                     **identity,
                     **_points(results),
                     "timings": display.timings,

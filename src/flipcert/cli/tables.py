@@ -14,7 +14,7 @@ from flipcert.cli.console import results
 from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
 from flipcert.report.series import counted
-from flipcert.report.words import Exposure, amount, headline, plural
+from flipcert.report.words import Exposure, amount, headline, outside, plural
 from flipcert.report.worth import WHAT_MENDS_IT, Standing, rule, why
 from flipcert.runs.flip_list import FlipList
 
@@ -31,47 +31,56 @@ def print_summary(result: Result) -> None:
         table.add_row(name, value)
     results.print(table)
     counts = counted(result.certificates, result.labels)
-    exposure = Exposure.of(result.certificates)
-    known = result.labels is not None
-    said = headline(summary["median_radius"], int(counts.sum()), counts.size, exposure, labelled=known)
-    _say(f"{said}.")
+    _say(f"{headline(result.certificates, counts, labelled=result.labels is not None)}.")
 
 
 def print_comparison(compared: list[Result]) -> None:
-    """One row a result, and which one to choose."""
+    """One row a result of the same data, and which one to choose."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     known = compared[0].labels is not None
+    exposure = Exposure.of(compared[0].certificates)
     regs = any("reg" in result.settings for result in compared)
     headings = [*(["reg"] if regs else []), "parti-\ntions", *(["accu-\nracy"] if known else [])]
-    headings += ["proven\nat 1 %", "mean\nto 1 %", "median\nradius", "by votes\nalone", "\nexact", "\nseconds"]
-    for heading in headings:
+    if exposure.n_attackable:
+        headings += ["proven\nat 1 %", "mean\nto 1 %", "median\nradius", "by votes\nalone", "\nexact"]
+    for heading in [*headings, "\nseconds"]:
         table.add_column(heading, justify="right", no_wrap=True)
     standings = [Standing.of(result, result.name) for result in compared]
     if not all(standing.tells for standing in standings):
         _say(f"Models marked * are no better than one answer for all test points. {WHAT_MENDS_IT}", style="bold")
     for result, standing in zip(compared, standings, strict=True):
-        summary = summarise(result)
-        most = summary["attackable_labels"]
-        median, upper = (amount(summary[name], most) for name in ("median_radius", "median_radius_upper"))
         table.add_row(
             *([f"{result.settings['reg']:g}"] if regs else []),
             f"{result.n_partitions}{'' if standing.tells else ' *'}",
             *([f"{standing.accuracy:.3f}"] if known else []),
-            f"{standing.kept:.3f}",
-            f"{standing.average:.3f}",
-            median if upper == median else f"{median} to {upper}",
-            amount(summary["median_blackbox_radius"], most) if "median_blackbox_radius" in summary else "",
-            f"{summary['share_exact']:.3f}",
+            *(_robustness(result, standing) if exposure.n_attackable else []),
             "" if result.seconds is None else f"{result.seconds:.1f}",
         )
     results.print(table)
-    whose = "correct predictions" if known else "predictions"
-    _say(f"Radius: label flips that {whose} are proven to withstand. {rule(known)}")
-    exposure = Exposure.of(compared[0].certificates)
-    if exposure.n_trusted:
-        _say(f"An attacker can flip the {exposure.counted}{exposure.aside}.")
+    if exposure.n_attackable == 0:
+        _say(f"{exposure.nothing}.")
+    else:
+        whose = "correct predictions" if known else "predictions"
+        _say(f"Radius: label flips that {whose} are proven to withstand. {rule(known)}")
+        if exposure.n_trusted:
+            _say(f"An attacker can flip the {exposure.counted}{exposure.aside}.")
     if len(standings) > 1:
         _say(f"\n{why(standings)}", style="bold")
+
+
+def _robustness(result: Result, standing: Standing) -> list[str]:
+    """What the row of a result says of flips."""
+    summary = summarise(result)
+    most = summary["attackable_labels"]
+    median, upper = (amount(summary[name], most) for name in ("median_radius", "median_radius_upper"))
+    up_to = f"{median} or more" if upper == "any" else f"{median} to {upper}"
+    return [
+        f"{standing.kept:.3f}",
+        f"{standing.average:.3f}",
+        median if upper == median else up_to,
+        amount(summary["median_blackbox_radius"], most) if "median_blackbox_radius" in summary else "",
+        f"{summary['share_exact']:.3f}",
+    ]
 
 
 def print_flips(flips: FlipList, form: str) -> None:
@@ -109,7 +118,7 @@ def print_flips(flips: FlipList, form: str) -> None:
 
 def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     right = "" if flips.label is None else f" ({'right' if flips.label == flips.prediction else 'wrong'})"
-    _say(f"Row {flips.row} is predicted as {flips.prediction}{right}; {_withstood(flips)}.")
+    _say(f"Row {flips.row} is predicted as {outside(flips.prediction)}{right}; {_withstood(flips)}.")
     if not rows:
         if flips.radius < flips.n_attackable:
             _say("No attack is known.")
@@ -131,17 +140,18 @@ def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     results.print(table)
     best = "the smallest attack" if flips.exact else "the smallest attack known"
     turn, are = ("This flip turns", "it is") if len(rows) == 1 else (f"These {len(rows):,} flips turn", "they are")
-    _say(f"{turn} it into {flips.target}; {are} {best}.")
+    _say(f"{turn} it into {outside(flips.target)}; {are} {best}.")
 
 
 def _withstood(flips: FlipList) -> str:
     """What one prediction withstands."""
     exposure = Exposure(flips.n_labels, flips.n_attackable)
     if exposure.n_attackable == 0:
-        return f"nothing can be flipped, as all {exposure.n_labels:,} training labels are trusted"
+        return f"no label can be flipped, as {exposure.all_trusted}"
     if flips.radius >= exposure.n_attackable:
         return f"no flips of the {exposure.counted} change that{exposure.aside}"
-    counts = {0: "that is not proven to withstand a single flip", 1: "no single flip changes that"}
+    none = "a single flip changes that" if flips.indices.size == 1 else "that is not proven to withstand a single flip"
+    counts = {0: none, 1: "no single flip changes that"}
     said = counts.get(flips.radius, f"no {flips.radius:,} flips change that")
     return said + exposure.only(f", of the {exposure.counted}") + exposure.aside
 
@@ -153,8 +163,10 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("of them trusted", f"{summary['training_labels'] - most:,}"))
     if "accuracy" in summary:
         rows.append(("accuracy", f"{summary['accuracy']:.3f}"))
+    if most == 0:
+        return rows
     rows.append(("median radius", amount(summary["median_radius"], most)))
-    if summary["median_radius_upper"] != summary["median_radius"]:
+    if summary["median_radius"] != summary["median_radius_upper"] < most:
         rows.append(("median radius at most", amount(summary["median_radius_upper"], most)))
     if "median_blackbox_radius" in summary:
         rows.append(("median by votes alone", amount(summary["median_blackbox_radius"], most)))
@@ -174,4 +186,4 @@ def _say(text: str, style: str = "") -> None:
 def _plain(value: Any) -> str:
     from rich.markup import escape
 
-    return escape(str(value))
+    return escape(outside(value))

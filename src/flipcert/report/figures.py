@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from flipcert.report.chart import Plot, element, linear, logarithmic, round_ticks
 from flipcert.report.curve_names import place_labels
 from flipcert.report.series import Bins, Curves, Medians
-from flipcert.report.words import Exposure, amount, between, percent, plural, shorten, tick
+from flipcert.report.words import Exposure, amount, between, outside, percent, plural, shorten, tick
 
 Legend = list[tuple[int, str, str]]  # number and style of a series, what it shows
 
@@ -89,14 +89,14 @@ def histogram(bins: Bins, exposure: Exposure, *, labelled: bool) -> tuple[Markup
     plot.grid([(t, f"{t:,}") for t in round_ticks(highest, 4)], "test points")
     kind = "correct" if labelled else ""
     columns = [
-        (i, int(right), int(wrong), f"{between(i * bins.width, (i + 1) * bins.width - 1)} flips")
+        (i, int(right), int(wrong), _flips(i * bins.width, min((i + 1) * bins.width, exposure.n_attackable) - 1))
         for i, (right, wrong) in enumerate(zip(bins.counting, bins.others, strict=True))
     ]
     if beyond:
         any_flips = "any number of flips" + exposure.only(" of labels that are not trusted")
         columns.append((len(heights) + 1, *bins.beyond, any_flips))
     for i, right, wrong, flips in columns:
-        said = f"Withstand {flips}: {plural(right, f'{kind} prediction'.strip())}"
+        said = f"Proven to withstand {flips}: {plural(right, f'{kind} prediction'.strip())}"
         said += f", {wrong:,} wrong" if labelled else ""
         if right:
             plot.bar(i + 0.06, i + 0.94, 0, right, "bar counting", said, 0)
@@ -118,6 +118,10 @@ def histogram(bins: Bins, exposure: Exposure, *, labelled: bool) -> tuple[Markup
     return plot.render(described, "low"), legend if bins.others.any() or bins.beyond[1] else []
 
 
+def _flips(low: int, high: int) -> str:
+    return "1 flip" if low == high == 1 else "no flip" if high == 0 else f"{between(low, high)} flips"
+
+
 def sweep_figure(
     groups: Sequence[tuple[str, Sequence[tuple[int, Medians]]]], *, labelled: bool
 ) -> tuple[Markup, Legend]:
@@ -126,7 +130,7 @@ def sweep_figure(
     values = [v for _, points in groups for _, m in points for v in (m.proven, m.attacked, m.votes) if v is not None]
     highest = max([*values, 1]) * 1.08
     plot = Plot(logarithmic(partitions[0], partitions[-1]), linear(highest))
-    plot.grid([(t, f"{t:,}") for t in round_ticks(highest, 5)], "flips that half withstand")
+    plot.grid([(t, f"{t:,}") for t in round_ticks(highest, 5)], "flips that at least half withstand")
     shown: list[int] = []
     for n in partitions:
         if not shown or plot.x(n) - plot.x(shown[-1]) > 0.09:
@@ -137,19 +141,20 @@ def sweep_figure(
     kind = "correct predictions" if labelled else "predictions"
     for series, (name, points) in enumerate(groups):
         style, shape = f"group-{series % 6}", shapes[series % 6]
-        legend.append((series, style, name))
+        legend.append((series, style, outside(name)))
         for part, dash in (("votes", "dashed"), ("attacked", "thin"), ("proven", "")):
             known = [(n, getattr(m, part)) for n, m in points if getattr(m, part) is not None]
             if known:
                 plot.line(known, f"{style} {dash}", series)
         for n, m in points:
-            said = f"{name}, {plural(n, 'partition')}: half of the {kind} withstand {amount(m.proven, m.reach)} flips"
+            said = f"{outside(name)}, {plural(n, 'partition')}: at least half of the {kind} withstand "
+            said += f"{amount(m.proven, m.reach)} flips"
             said += "" if m.attacked is None else f", at most {amount(m.attacked, m.reach)}"
             said += "" if m.votes is None else f"; by the votes alone {amount(m.votes, m.reach)}"
             plot.dot(n, m.proven, style, said, series, shape)
     aside = _names_aside(plot, groups)
     described = (
-        f"Line chart: flips that half of the {kind} withstand, for {partitions[0]:,} to "
+        f"Line chart: flips that at least half of the {kind} withstand, for {partitions[0]:,} to "
         f"{plural(partitions[-1], 'partition')}. The table below has the numbers."
     )
     return plot.render(described, f"low {aside}"), legend

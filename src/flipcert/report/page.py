@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -15,13 +15,14 @@ from markupsafe import Markup
 
 import flipcert
 from flipcert.engine.files import whole_file
+from flipcert.report.cohorts import Question, cohorts, other_files, what_differs
 from flipcert.report.figures import sweep_figure
 from flipcert.report.panel import panel, row
 from flipcert.report.pictures import Album
 from flipcert.report.promises import promises
 from flipcert.report.result import Result
 from flipcert.report.summary import Summary
-from flipcert.report.words import Exposure, percent, plural, setting, shorten, unbroken
+from flipcert.report.words import Exposure, Sentence, outside, percent, plural, setting, shorten, unbroken
 from flipcert.report.worth import choose, one_in_a_hundred, rule, what_it_means, why
 
 _MOST_DETAILED = 48
@@ -53,7 +54,7 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
     Parameters
     ----------
     results : sequence of Result
-        Certified test sets; several are compared, with a tab for each.
+        Certified test sets, with a tab for each; those of the same test points and as many labels to flip are compared.
     title : str, default=None
         What the page is about.
 
@@ -68,32 +69,72 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
         _check(result, i)
     detail = next(points for most, points in ((4, 5), (12, 4), (30, 3), (len(results), 2)) if len(results) <= most)
     summaries = [Summary(result, i, detail) for i, result in enumerate(results)]
-    standings = [s.standing for s in summaries]
-    best = summaries[choose(standings)]
-    # Should there be no room for all, the best have their details, and their pictures.
-    ranked = sorted(summaries, key=lambda s: (s is not best, s.doubt is not None, -s.standing.average))
+    groups = {question: [summaries[i] for i in numbers] for question, numbers in cohorts(results).items()}
+    chosen = [group[choose([s.standing for s in group])] for group in groups.values()]
+    # Should there be no room for all, the best of each group have their details, and their pictures.
+    ranked = sorted(summaries, key=lambda s: (s not in chosen, s.doubt is not None, -s.standing.average))
     album = Album()
     details = {s.number: panel(s, album) for s in ranked[:_MOST_DETAILED]}
-    rows = [row(s, best=s is best, detailed=s.number in details) for s in summaries]
+    rows = [row(s, chosen=s in chosen, first=s is chosen[0], detailed=s.number in details) for s in summaries]
     panels = [told | details[told["number"]] for told in rows if told["detailed"]]
+    one_question = len(groups) == 1
     context = {
-        "title": title or "Flipped labels: what the predictions withstand",
-        "headline": best.doubt or best.headline,
-        "lead": _lead(best, summaries),
-        "figures": _figures(best),
-        "rows": rows,
-        "rule": rule(best.labelled),
+        "title": outside(title or "Flipped labels: what the predictions withstand"),
+        "headline": chosen[0].doubt or chosen[0].headline if one_question else _questions(len(results), len(groups)),
+        "lead": _lead(chosen[0], summaries) if one_question else _why_apart(groups),
+        "figures": _figures(chosen[0]) if one_question else [],
+        "n_results": len(results),
+        "groups": [_group(question, group, rows, one_question) for question, group in groups.items()],
         "panels": panels,
-        "any_accuracy": any(s.labelled for s in summaries),
-        "any_votes": any(s.medians.votes is not None for s in summaries),
-        "any_seconds": any(result.seconds is not None for result in results),
-        **_sweep(summaries),
         "promises": promises(summaries),
         **_settings(results, album),
         "pictures": album.definitions,
         "version": flipcert.__version__,
     }
     return _template().render(context).lstrip()
+
+
+def _group(question: Question, group: Sequence[Summary], rows: Sequence[dict[str, Any]], alone: bool) -> dict[str, Any]:
+    """A table of results that can be compared; where there are several, each says what it is about."""
+    results = [s.result for s in group]
+    sweep = _sweep(group)
+    told = [] if alone else [other_files(results)]
+    if not alone and len(group) > 1:
+        told.append(why([s.standing for s in group]))
+    return {
+        "title": _title(alone, question, sweep["sweep"] is not None),
+        "told": [text for text in told if text],
+        "rule": rule(question.labelled)
+        if question.n_attackable
+        else f"{Exposure.of(results[0].certificates).nothing}.",
+        "rows": [rows[s.number] for s in group],
+        "compared": len(group) > 1,
+        "labelled": question.labelled,
+        "any_flips": question.n_attackable > 0,
+        "any_votes": any(s.medians.votes is not None for s in group),
+        "any_seconds": any(result.seconds is not None for result in results),
+        **sweep,
+    }
+
+
+def _title(alone: bool, question: Question, is_sweep: bool) -> str:
+    if not alone:
+        return str(question)
+    return "Robustness against the number of partitions" if is_sweep else "All results beside each other"
+
+
+def _questions(n_results: int, n_questions: int) -> Sentence:
+    return Sentence(
+        f"These {n_results:,} results answer ", f"{n_questions:,} different questions", ", and are not ranked together"
+    )
+
+
+def _why_apart(groups: Mapping[Question, Sequence[Summary]]) -> list[str]:
+    """Why there is no single answer."""
+    told = [f"They cannot be compared across tables: {what_differs(list(groups))}."]
+    if any(len(group) > 1 for group in groups.values()):
+        told.append("Results of the same table can be, and each such table has the one to choose.")
+    return told
 
 
 def _check(result: Result, i: int) -> None:
@@ -118,6 +159,7 @@ def _check(result: Result, i: int) -> None:
 def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
     proven, attacked = best.medians.proven, best.medians.attacked
     sentences = [] if best.doubt is None else [what_it_means(best.result), f"{best.headline}."]
+    sentences += [] if best.unmatched is None else [best.unmatched]
     if best.counts.any() and proven and best.proven:
         which = "Whichever of these labels" if best.exposure.n_trusted else "Whichever labels"
         told = f"{which} an attacker picks, and to whichever of the classes: this is proven, not estimated."
@@ -127,8 +169,11 @@ def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
             told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
         sentences.append(told)
     if len(summaries) > 1:
-        start = f"This is {best.standing.name}, of the {len(summaries):,} results on this page the one to choose"
+        start = (
+            f"This is {outside(best.standing.name)}, of the {len(summaries):,} results on this page the one to choose"
+        )
         sentences.append(why([s.standing for s in summaries], start))
+        sentences += [told] if (told := other_files([s.result for s in summaries])) else []
     if not best.labelled:
         sentences.append(
             "The true labels of the test points are not known: the page tells what stays the same, not what is right."
@@ -152,9 +197,8 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
         kept = "proven correct" if best.labelled else "proven unchanged"
         remark = f"{best.exposure.share(flips)} of the {best.exposure.labels} flipped"
         figures.append((f"{kept} under {plural(flips, 'flip')}", percent(best.standing.kept), remark))
-    figures.append(
-        ("radii known exactly", percent(c.exact.mean()), "the others are lower bounds" if not c.exact.all() else "")
-    )
+        others = "" if c.exact.all() else "the others are lower bounds"
+        figures.append(("radii known exactly", percent(c.exact.mean()), others))
     n = best.result.n_partitions
     trusted = f"{best.exposure.n_trusted:,}" if best.reach else "all"
     remark = best.exposure.only(f"{trusted} of them trusted, ")
@@ -165,6 +209,8 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
 
 def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
     """Median against partitions, one line a setting, where there are several numbers of partitions."""
+    if summaries[0].reach == 0:
+        return {"sweep": None}
     varied = _varied([s.result for s in summaries])
     groups: dict[str, list[Summary]] = {}
     for s in summaries:
@@ -179,9 +225,8 @@ def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
         (name, [(s.result.n_partitions, s.medians) for s in sorted(group, key=lambda s: s.result.n_partitions)])
         for name, group in groups.items()
     ]
-    labelled = all(s.labelled for s in summaries)
-    figure, legend = sweep_figure(lines, labelled=labelled)
-    kind = "correct predictions" if labelled else "predictions"
+    figure, legend = sweep_figure(lines, labelled=summaries[0].labelled)
+    kind = summaries[0].kind
     medians = [s.medians for s in summaries]
     return {
         "sweep": figure,
@@ -190,8 +235,8 @@ def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
             "attacked": any(m.attacked is not None for m in medians),
             "votes": any(m.votes is not None for m in medians),
         },
-        "sweep_note": f"Median certified robustness: the number of flips that half of the {kind} withstand, "
-        "when the training set is cut into that many partitions that vote.",
+        "sweep_note": f"Median certified robustness: the largest number of flips that at least half of the {kind} "
+        "withstand, when the training set is cut into that many partitions that vote.",
     }
 
 
@@ -214,13 +259,14 @@ def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
             **_trusted(Exposure.of(result.certificates)),
             "test points": f"{len(result.certificates):,}",
             "seconds": None if result.seconds is None else f"{result.seconds:,.1f}",
+            **_files(result, results),
         }
         for result in results
     ]
     keys = list(dict.fromkeys(key for row in rows for key in row if row[key] not in (None, "")))
     shared = [key for key in keys if len({str(row.get(key, "")) for row in rows}) == 1]
     differing = [key for key in keys if key not in shared]
-    table = [(key, setting(rows[0][key])) for key in shared]
+    table = [(outside(key), outside(setting(rows[0][key]))) for key in shared]
     if album.left_out:
         table.append(("pictures", f"{album.left_out:,} left out to keep the page small"))
     libraries = ", ".join(f"{name} {version(name)}" for name in _LIBRARIES)
@@ -229,10 +275,22 @@ def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
     )
     named = [(result.name or f"result {i + 1}", row) for i, (result, row) in enumerate(zip(results, rows, strict=True))]
     varied = {
-        "names": differing,
-        "rows": [(name, ["" if row.get(k) is None else setting(row[k]) for k in differing]) for name, row in named],
+        "names": [outside(key) for key in differing],
+        "rows": [
+            (name, ["" if row.get(key) is None else outside(setting(row[key])) for key in differing])
+            for name, row in named
+        ],
     }
     return {"settings": table, "varied": varied if differing else None}
+
+
+def _files(result: Result, results: Sequence[Result]) -> dict[str, str]:
+    """What the data are known by, where they are not the same for all results."""
+    return {
+        f"SHA-256 of the {name} data": f"{result.digests[part][:12]}…"
+        for part, name in (("train", "training"), ("test", "test"))
+        if part in result.digests and len({other.digests.get(part) for other in results}) > 1
+    }
 
 
 def _trusted(exposure: Exposure) -> dict[str, str]:
@@ -247,6 +305,7 @@ def _template() -> jinja2.Template:
     here = files("flipcert.report")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters["short"] = shorten
+    environment.filters["outside"] = outside
     environment.filters["unbroken"] = unbroken
     environment.globals["css"] = Markup((here / "page.css").read_text(encoding="utf-8"))
     environment.globals["script"] = Markup((here / "page.js").read_text(encoding="utf-8"))

@@ -12,15 +12,16 @@ from flipcert.report.figures import accuracy_figure, histogram, spread_bar
 from flipcert.report.pictures import Album
 from flipcert.report.series import ClassSpread
 from flipcert.report.summary import Summary
-from flipcert.report.words import Exposure, amount, percent, plural
+from flipcert.report.words import Exposure, amount, outside, percent, plural
 
 
-def row(summary: Summary, *, best: bool, detailed: bool) -> dict[str, Any]:
-    """What the table of all results says of one."""
+def row(summary: Summary, *, chosen: bool, first: bool, detailed: bool) -> dict[str, Any]:
+    """What a table of comparable results says of one: ``chosen`` is the one to choose, ``first`` the one to show."""
     s, result, c = summary, summary.result, summary.result.certificates
     return {
         "number": s.number,
-        "best": best,
+        "chosen": chosen and s.doubt is None,
+        "first": first,
         "detailed": detailed,
         "name": s.standing.name,
         "doubtful": s.doubt is not None,
@@ -41,14 +42,22 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
     """Figures, tables and sentences about one result; only words where nothing can be flipped."""
     s = summary
     if s.reach == 0:
-        return {"labelled": s.labelled, "headline": s.headline, "doubt": s.doubt, "curve": None}
+        return {
+            "labelled": s.labelled,
+            "headline": s.headline,
+            "doubt": s.doubt,
+            "unmatched": s.unmatched,
+            "curve": None,
+        }
     curve, curve_legend = accuracy_figure(s.curves, s.half, len(s.result.certificates), s.exposure, labelled=s.labelled)
     bars, bar_legend = histogram(s.bins, s.exposure, labelled=s.labelled)
     fragile, robust = s.notable
+    alike = _alike(s)
     return {
         "labelled": s.labelled,
         "headline": s.headline,
         "doubt": s.doubt,
+        "unmatched": s.unmatched,
         "curve": curve,
         "curve_legend": curve_legend,
         "curve_note": _curve_note(s),
@@ -63,8 +72,15 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         **_classes(s),
         "point_note": _point_note(s),
         "fragile": [_point(s, int(row), album) for row in fragile],
-        "robust": [_point(s, int(row), album) for row in robust],
+        "robust": [] if alike else [_point(s, int(row), album) for row in robust],
+        "fragile_heading": ("Some of them" if len(s.counts) > 1 else "The prediction") if alike else "Most fragile",
     }
+
+
+def _alike(s: Summary) -> bool:
+    """Whether nothing tells fragile predictions from robust ones."""
+    c = s.result.certificates
+    return all(np.unique(radii[s.counts]).size <= 1 for radii in (c.radius, c.radius_upper))
 
 
 def _curve_note(s: Summary) -> str:
@@ -74,6 +90,8 @@ def _curve_note(s: Summary) -> str:
         else "predictions are proven to stay as they are,"
     )
     note = f"How many {kept} whichever {s.exposure.labels} an attacker flips."
+    if (s.result.certificates.radius[s.counts] >= s.reach).all():
+        return f"{note} Nothing an attacker flips changes any of them."
     if s.curves.attacked is None:
         return note + " No attack is known, so how much more holds in truth is open."
     if s.result.certificates.exact[s.counts].all():
@@ -98,11 +116,13 @@ def _probe(s: Summary, legend: list[tuple[int, str, str]]) -> dict[str, Any]:
 def _radius_note(s: Summary) -> str:
     c = s.result.certificates
     note = "The radius of a prediction is the largest number of flips that it is proven to withstand."
-    zero = int(np.sum(s.counts & (c.radius == 0)))
-    if zero:
-        verb = "is" if zero == 1 else "are"
-        which = s.kind if zero != 1 else s.kind[:-1]
-        note += f" {zero:,} {which} {verb} proven to withstand none."
+    broken = int(np.sum(s.counts & (c.radius_upper == 0)))
+    open_ = int(np.sum(s.counts & (c.radius == 0))) - broken
+    if broken:
+        note += f" {plural(broken, s.kind[:-1])} can {'each ' if broken > 1 else ''}be changed by a single flip."
+    if open_:
+        note += f" {plural(open_, s.kind[:-1])} {'is' if open_ == 1 else 'are'} not proven to withstand even one flip,"
+        note += " and no single flip is known that changes " + ("it." if open_ == 1 else "them.")
     if s.bins.beyond[0]:
         count = s.bins.beyond[0]
         note += f" No flips at all{s.exposure.only(' of labels that are not trusted')} change "
@@ -147,15 +167,20 @@ def _classes(s: Summary) -> dict[str, Any]:
 def _absent(labels: list[Any]) -> str:
     if not labels:
         return ""
-    names = ", ".join(str(label) for label in labels[:8])
+    names = ", ".join(outside(label) for label in labels[:8])
     rest = f" and {len(labels) - 8:,} more" if len(labels) > 8 else ""
     return f"No prediction is correct for {names}{rest}."
 
 
 def _point_note(s: Summary) -> str:
-    note = f"The {s.kind} that fall first and last."
+    note = f"The {s.kind} with the smallest radii, and those with the largest."
+    if _alike(s):
+        one = len(s.counts) == 1 or s.counts.sum() == 1
+        note = "The only one there is." if one else f"All {s.kind} have the same radius."
     if s.attacks:
-        note += " Flipping the training labels listed, the most influential first, changes the prediction."
+        note += (
+            " Training labels that are listed belong to a known attack: flipping all of them changes the prediction."
+        )
     return note
 
 
@@ -194,7 +219,7 @@ def _what_it_takes(radius: int, upper: int, exposure: Exposure, target: Any, n_f
     if upper >= exposure.n_attackable and n_flips is None:
         return f"{proven}; no attack is known."
     needed = upper + 1 if n_flips is None else n_flips
-    into = "change it" if target is None else f"make it {target}"
+    into = "change it" if target is None else f"make it {outside(target)}"
     into = into.replace("change", "changes", 1).replace("make", "makes", 1) if needed == 1 else into
     if radius == 0 and needed == 1:
         return f"A single flip {into}."

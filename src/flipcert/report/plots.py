@@ -124,7 +124,7 @@ def plot_median_robustness(
     axes.yaxis.get_major_locator().set_params(integer=True)
     kind = "correct predictions" if y is not None else "predictions"
     flipped = _of_those_not_trusted("flipped labels", [c for group in groups.values() for c in group.values()])
-    axes.set(xlabel="number of partitions", ylabel=flipped, title=f"Flips that half of the {kind} withstand")
+    axes.set(xlabel="number of partitions", ylabel=flipped, title=f"Flips that at least half of the {kind} withstand")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
@@ -232,6 +232,8 @@ def _of_those_not_trusted(name: str, certificates: Iterable[Certificates]) -> st
     if len(counts) > 1:
         return f"{name}\n(of labels that are not trusted)"
     ((attackable, total),) = counts
+    if attackable == 0:
+        return f"{name}\n(no label can be flipped: all {total:,} are trusted)"
     return f"{name}\n(of {attackable:,} labels that are not trusted; {total - attackable:,} are trusted)"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from flipcert.report.result import Result
 from flipcert.report.summary import Summary
-from flipcert.report.words import Exposure, percent, plural
+from flipcert.report.words import Exposure, capital, percent, plural
 
 _NOT_PROVEN = (
     "Not proven",
@@ -86,7 +86,15 @@ def _trusted(exposures: Collection[Exposure]) -> list[tuple[str, str]]:
     if len(exposures) == 1:
         (e,) = exposures
         which = f"{e.n_trusted:,} of the {e.n_labels:,} training labels {'is' if e.n_trusted == 1 else 'are'} trusted"
-        which = which if e.n_attackable else f"All {e.n_labels:,} training labels are trusted"
+        which = which if e.n_attackable else capital(e.all_trusted)
+    if not any(e.n_attackable for e in exposures):
+        return [
+            (
+                "Trusted labels",
+                f"{which}: an attacker cannot flip them, so no prediction changes. Should one be flipped after all, "
+                "nothing here is promised.",
+            )
+        ]
     return [
         (
             "Trusted labels",

@@ -50,6 +50,8 @@ class Result:
         Pictures of some test and training rows, (height, width) or (height, width, 3), where the data are images.
     seconds : float or None
         How long fitting and certifying took.
+    digests : mapping of str to str
+        What the training and test data are known by ("train", "test"), where they are files.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Result:
     test_images: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     train_images: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     seconds: float | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def model(self) -> str:

@@ -56,7 +56,7 @@ class Curves:
         flips = np.arange(0, last + 1 + stride, stride)
         flips = flips[flips <= reach(c)]
         # Attacks are known where the upper bound says so; where no flips ever do, none is needed.
-        known = bool(np.any(c.radius_upper < reach(c))) or bool(c.exact.all())
+        known = bool(np.any(c.radius_upper[counts] < reach(c))) or bool(c.exact[counts].all())
         return cls(
             flips=flips,
             proven=certified_accuracy(counts, c.radius, flips),

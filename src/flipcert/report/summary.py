@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from flipcert.report.points import notable_points
 from flipcert.report.result import Attack, Result
 from flipcert.report.series import Bins, ClassSpread, Curves, Medians, class_spreads, counted, reach
-from flipcert.report.words import Exposure, Sentence, headline, percent
-from flipcert.report.worth import Standing, one_answer
+from flipcert.report.words import Exposure, Sentence, headline, is_proven, part, percent
+from flipcert.report.worth import Standing, one_answer, unmatched
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Summary:
     @property
     def proven(self) -> bool:
         """Whether radii are what they are called; those of one published formula are not."""
-        return (self.result.model, self.result.settings.get("method")) != ("smoothed", "published")
+        return is_proven(self.result.certificates)
 
     @property
     def kind(self) -> str:
@@ -76,12 +76,14 @@ class Summary:
 
     @cached_property
     def half(self) -> tuple[int, float, str] | None:
-        """Flips that half of the points withstand, the share of these points, a name; None if off the curve."""
+        """Flips that at least half withstand, the share of all points that do, a name; None if off the curve."""
         flips = self.medians.proven
         if not 0 < flips <= self.curves.flips[-1] or not self.counts.any():
             return None
-        name = f"half withstand {flips:,}" if self.counts.sum() > 1 else f"withstands {flips:,}"
-        return flips, self.share(self.result.certificates.radius, flips), name
+        radius, n = self.result.certificates.radius, int(self.counts.sum())
+        which = part(int(np.sum(radius[self.counts] >= flips)), n).removesuffix(" of the")
+        name = f"{which} withstand {flips:,}" if n > 1 else f"withstands {flips:,}"
+        return flips, self.share(radius, flips), name
 
     def share(self, radii: NDArray[np.int64], flips: int) -> float:
         """Share of points that count and withstand so many flips."""
@@ -100,9 +102,12 @@ class Summary:
     @cached_property
     def headline(self) -> Sentence:
         """The finding in words."""
-        return headline(
-            self.medians.proven, int(self.counts.sum()), self.counts.size, self.exposure, labelled=self.labelled
-        )
+        return headline(self.result.certificates, self.counts, labelled=self.labelled)
+
+    @cached_property
+    def unmatched(self) -> str | None:
+        """That some test labels cannot be predicted, if so."""
+        return unmatched(self.result)
 
     @cached_property
     def milestones(self) -> list[tuple[int, str, str, str]]:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
+import numpy as np
 from markupsafe import Markup, escape
+from numpy.typing import NDArray
 
 from flipcert.results.certificates import Certificates
+from flipcert.results.metrics import median_certified_robustness
+
+# Characters that turn the text after them round (embeddings, overrides, isolates), and what separates lines.
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+_ISOLATE, _END_OF_ISOLATE = "\u2068", "\u2069"
 
 
 class Sentence(NamedTuple):
@@ -58,7 +66,7 @@ class Exposure:
     def counted(self) -> str:
         """The same with their number."""
         if not self.n_trusted:
-            return f"{self.n_labels:,} training labels"
+            return "one training label" if self.n_labels == 1 else f"{self.n_labels:,} training labels"
         return "one label that is not trusted" if self.n_attackable == 1 else f"{self.n_attackable:,} {self.labels}"
 
     def share(self, flips: int) -> str:
@@ -66,30 +74,83 @@ class Exposure:
         return percent(flips / max(self.n_attackable, 1))
 
     @property
+    def all_trusted(self) -> str:
+        """That nothing can be flipped, if so: why."""
+        if self.n_labels == 1:
+            return "the only training label is trusted"
+        return f"all {self.n_labels:,} training labels are trusted"
+
+    @property
+    def nothing(self) -> Sentence:
+        """The same as a finding."""
+        return Sentence("", "No label can be flipped", f": {self.all_trusted}")
+
+    @property
     def of_all(self) -> str:
         """What shares are of, beside a number or an axis."""
         return "of those not trusted" if self.n_trusted else "of all"
 
 
-def headline(median: int, n_counting: int, n_points: int, exposure: Exposure, *, labelled: bool) -> Sentence:
-    """Say what half of the predictions withstand."""
-    if n_counting == 0:
-        return Sentence("No prediction is correct", "", ", so there is no robustness to measure")
+def headline(certificates: Certificates, counts: NDArray[np.bool_], *, labelled: bool) -> Sentence:
+    """Say what at least half of the predictions withstand, or that they do not; ``counts`` are those that count."""
+    c, exposure = certificates, Exposure.of(certificates)
+    kind, n = "correct prediction" if labelled else "prediction", int(counts.sum())
+    if n == 0:
+        wrong = "The prediction is wrong" if counts.size == 1 else "No prediction is correct"
+        return Sentence(wrong, "", ", so there is no robustness to measure")
     if exposure.n_attackable == 0:
-        return Sentence("Nothing can be flipped: all ", f"{exposure.n_labels:,} training labels", " are trusted")
-    kind = "correct prediction" if labelled else "prediction"
-    if n_counting > 1:
-        start, none = f"Half of the {kind}s withstand ", f"Fewer than half of the {kind}s are proven to withstand "
-    else:
-        subject = "The prediction" if n_points == 1 else f"The only {kind}"
-        start, none = f"{subject} withstands ", f"{subject} is not proven to withstand "
+        return exposure.nothing
+    median = min(median_certified_robustness(counts, c.radius), exposure.n_attackable)
+    only = ("the prediction" if counts.size == 1 else f"the only {kind}") if n == 1 else None
     if median == 0:
-        trusted = f", of the {exposure.counted}{exposure.aside}"
-        return Sentence(none, "a single flipped label", exposure.only(trusted))
-    if median >= exposure.n_attackable:
-        return Sentence(start, "any flips", f" of the {exposure.counted}{exposure.aside}")
-    whole = f"the {exposure.counted}{exposure.aside}" if exposure.n_trusted else "the training set"
-    return Sentence(start, flipped(median), f", {exposure.share(median)} of {whole}")
+        start, end = _not_withstood(c.radius[counts], c.radius_upper[counts], kind, only)
+        said = Sentence(start, "a single flipped label", end)
+        said = said._replace(end=end + exposure.only(f", of the {exposure.counted}{exposure.aside}"))
+    else:
+        subject = f"{part(int(np.sum(c.radius[counts] >= median)), n)} {kind}s"
+        start = f"{subject if only is None else only} withstand{'' if only is None else 's'} "
+        if median == exposure.n_attackable:
+            said = Sentence(start, "any flips", f" of the {exposure.counted}{exposure.aside}")
+        else:
+            whole = f"the {exposure.counted}{exposure.aside}" if exposure.n_trusted else "the training set"
+            said = Sentence(start, flipped(median), f", {exposure.share(median)} of {whole}")
+    if not is_proven(c):
+        return said._replace(start=f"By the published formula, {said.start}")
+    if not said.start:
+        return said._replace(answer=capital(said.answer))
+    return said._replace(start=capital(said.start))
+
+
+def _not_withstood(radius: NDArray[np.int64], upper: NDArray[np.int64], kind: str, only: str | None) -> tuple[str, str]:
+    """What comes before and after "a single flipped label", where fewer than half are proven to withstand one."""
+    n, broken = radius.size, int(np.sum(upper == 0))
+    if only is not None:
+        return ("", f" changes {only}") if broken else (f"{only} is not proven to withstand ", "")
+    if 2 * broken >= n:
+        return f"{part(broken, n)} {kind}s can each be changed by ", ""
+    if not radius.any():
+        return f"none of the {n:,} {kind}s is proven to withstand ", ""
+    return f"fewer than half of the {kind}s are proven to withstand ", ""
+
+
+def capital(text: str) -> str:
+    """The beginning of a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+def part(count: int, n: int) -> str:
+    """At least half of several things, before their name: just half, more, or all of them."""
+    if count == n:
+        return "both" if n == 2 else f"all {n:,}"
+    if 2 * count == n:
+        return "half of the"
+    return "more than half of the" if 2 * n > 3 * count else f"{count:,} of the {n:,}"
+
+
+def is_proven(certificates: Certificates) -> bool:
+    """Whether radii are what they are called; those of one published formula are not."""
+    model = certificates.model
+    return (model.get("model"), model.get("method")) != ("smoothed", "published")
 
 
 def flipped(count: int) -> str:
@@ -142,8 +203,20 @@ def between(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
+def outside(text: object) -> str:
+    """Text from elsewhere, such as the name of a class, that leaves the text around it as it is.
+
+    Characters that would turn what follows round are shown by their number. Text that is written from right to left is
+    set apart, so that words and numbers beside it keep their places.
+    """
+    plain = _TURNING.sub(lambda found: f"[U+{ord(found[0]):04X}]", str(text))
+    if any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in plain):
+        return f"{_ISOLATE}{plain}{_END_OF_ISOLATE}"
+    return plain
+
+
 def shorten(name: object, length: int = 28) -> str:
     """A label short enough for a table, its middle left out; the full one belongs into a tooltip."""
     text = str(name)
     tail = (length - 1) // 2
-    return text if len(text) <= length else f"{text[: length - 1 - tail]}…{text[-tail:]}"
+    return outside(text if len(text) <= length else f"{text[: length - 1 - tail]}…{text[-tail:]}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from flipcert.report.result import Result
 from flipcert.report.series import counted, reach
-from flipcert.report.words import Exposure, Sentence, percent, plural, shorten
+from flipcert.report.words import Exposure, Sentence, outside, percent, plural, shorten
 from flipcert.results.certificates import Certificates
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
@@ -53,6 +53,23 @@ def what_it_means(result: Result) -> str:
     return f"{meaning} {WHAT_MENDS_IT}"
 
 
+def unmatched(result: Result) -> str | None:
+    """Say that some test points have labels which the model cannot predict; None if all can be, or it is not known."""
+    classes, labels = result.certificates.classes, result.labels
+    if classes is None or labels is None:
+        return None
+    known = set(classes.tolist())
+    strange = [label for label in labels.tolist() if label not in known]
+    if not strange:
+        return None
+    examples = ", ".join(outside(repr(label)) for label in list(dict.fromkeys(strange))[:3])
+    have, are = ("has", "is") if len(strange) == 1 else ("have", "are")
+    return (
+        f"{len(strange):,} of {plural(len(labels), 'test point')} {have} a label outside of the label space, such as "
+        f"{examples}, and {are} never predicted right."
+    )
+
+
 def one_in_a_hundred(labels: Certificates | Exposure) -> int:
     """The largest attack by which models are compared: on one in a hundred of the labels that can be flipped."""
     return max(1, labels.n_attackable // 100)
@@ -68,15 +85,15 @@ class Standing:
     tells : bool
         Whether its predictions tell more than one answer for all.
     labelled : bool
-        Whether true labels are known. Without them, all predictions count as right.
+        Whether true labels are known. Without them, all predictions count, not only those that are right.
     accuracy : float
-        Right without an attack.
+        Counted without an attack.
     kept : float
-        Proven to stay right when one label in a hundred is flipped.
+        Counted, and proven to stay as they are when one label in a hundred is flipped.
     average : float
-        Proven to stay right on average over attacks of all sizes up to that, from none.
+        The same on average over attacks of all sizes up to that, from none.
     median : int
-        Flips that half of the right ones withstand, as far as there are labels to flip.
+        Flips that at least half of those that count withstand, as far as there are labels to flip.
     exposure : Exposure
         What can be flipped.
     """
@@ -135,27 +152,29 @@ def rule(labelled: bool) -> str:
 
 
 def choose(standings: Sequence[Standing]) -> int:
-    """Number of the model to choose, by a rule that weighs accuracy and robustness at once.
+    """Number of the model to choose among comparable ones, by a rule that weighs accuracy and robustness at once.
 
     How many labels will be flipped is not known. The rule takes attacks of all sizes, from none up to one label in a
     hundred, as equally likely, and chooses the model with the largest share of test points that are proven right on
     average: the area under the certified accuracy, as far as that. Among equals the more accurate, then the one with
     the larger median, then the first. One that tells no more than one answer for all is not chosen if there are
-    others, nor one whose accuracy is not known.
+    others.
     """
-    ranks = [(s.tells, s.labelled, s.average, s.accuracy, s.median) for s in standings]
+    ranks = [(s.tells, s.average, s.accuracy, s.median) for s in standings]
     return ranks.index(max(ranks))
 
 
 def why(standings: Sequence[Standing], start: str | None = None) -> str:
     """What speaks for the model that is chosen, in sentences that name the rule; ``start`` says which it is."""
     chosen = standings[choose(standings)]
-    start = f"The one to choose is {chosen.name}" if start is None else start
+    start = f"The one to choose is {outside(chosen.name)}" if start is None else start
     if not chosen.tells:
         return "None of these models tells more than one answer for all would, so there is none to choose."
     if chosen.exposure.n_attackable == 0:
-        return f"{start}: where nothing can be flipped, accuracy is all."
-    peers = [s for s in standings if s.tells and s.labelled == chosen.labelled]
+        if not chosen.labelled:
+            return "Where no label can be flipped and accuracy is not known, nothing tells which to choose."
+        return f"{start}: where no label can be flipped, accuracy is all."
+    peers = [s for s in standings if s.tells]
     stay = "right" if chosen.labelled else "as they are"
     first = "more than of any other" if sum(s.average == chosen.average for s in peers) == 1 else "no other has more"
     if not all(s.tells for s in standings):
@@ -167,5 +186,5 @@ def why(standings: Sequence[Standing], start: str | None = None) -> str:
     rival = max(peers, key=lambda s: s.median)
     if rival.median > chosen.median:
         flips = "any flips" if rival.median == rival.exposure.n_attackable else plural(rival.median, "flip")
-        told += f" The largest median radius, {flips}, has {rival.name}. {rival.from_end_to_end}."
+        told += f" The largest median radius, {flips}, has {outside(rival.name)}. {rival.from_end_to_end}."
     return told

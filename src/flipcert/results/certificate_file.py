@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.files import refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
-from flipcert.results.columns import Kind, columns_of, header_of, values_of
+from flipcert.results.columns import SPACE, Kind, columns_of, header_of, values_of
 
 if TYPE_CHECKING:
     from flipcert.results.certificates import Certificates
@@ -52,7 +52,9 @@ def arrays_of(certificates: Certificates) -> dict[str, NDArray[Any]]:
     try:
         check_certificates(certificates, exceeding=True)
         _check_model(header["model"])
-        arrays |= _storable_labels({name: own for name, own in arrays.items() if columns[name].kind is Kind.LABELS})
+        labels = {name: own for name, own in arrays.items() if columns[name].kind is Kind.LABELS}
+        space = {} if certificates.classes is None else {SPACE: certificates.classes}
+        arrays |= _storable_labels(labels | space)
     except ValueError as error:
         raise ValueError(f"these certificates cannot be saved: {error}.") from None
     arrays |= {_gaps_of(name): np.ma.getmaskarray(own) for name, own in values.items() if columns[name].gaps}
@@ -70,13 +72,13 @@ def certificates_of(kind: type[Own], arrays: Mapping[str, NDArray[Any]]) -> Own:
     names = {*columns, *(_gaps_of(name) for name, column in columns.items() if column.gaps)}
     optional = {name for name, column in columns.items() if column.optional}
     optional |= {_gaps_of(name) for name in optional}
-    if names - arrays.keys() - optional or arrays.keys() - names - {"header"}:
+    if names - arrays.keys() - optional or arrays.keys() - names - {"header", SPACE}:
         raise ValueError(f"it does not hold just the arrays {', '.join(sorted(names))}")
     values: dict[str, Any] = {name: arrays.get(name) for name in columns}
     for name, column in columns.items():
         if column.gaps and values[name] is not None:
             values[name] = _masked(name, values[name], arrays.get(_gaps_of(name)))
-    certificates = kind(**values, **told)
+    certificates = kind(**values, **told, classes=arrays.get(SPACE))
     check_certificates(certificates, exceeding)
     return certificates
 
@@ -105,6 +107,21 @@ def check_certificates(certificates: Certificates, exceeding: bool = False) -> N
         raise ValueError(f"{_listed(list(labels), 'and')} must hold labels of the same kind")
     for name, own in labels.items():
         _check_labels(name, np.ma.getdata(own))
+    if c.classes is not None:
+        _check_space(c.classes, labels)
+
+
+def _check_space(classes: NDArray[Any], labels: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse a label space that does not hold the labels, each class once."""
+    if classes.ndim != 1 or classes.dtype.kind != labels["prediction"].dtype.kind:
+        raise ValueError(f"{SPACE} must be one list of labels of the same kind as prediction")
+    _check_labels(SPACE, classes)
+    known = set(classes.tolist())
+    if len(known) != classes.size:
+        raise ValueError(f"{SPACE} names a label twice")
+    for name, own in labels.items():
+        if not known.issuperset(np.ma.compressed(own).tolist()):
+            raise ValueError(f"{name} holds a label that is not among {SPACE}")
 
 
 def _check_labels(name: str, labels: NDArray[Any]) -> None:
@@ -180,7 +197,8 @@ def _storable_labels(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[A
     together = np.concatenate(list(columns.values()))
     if together.dtype.kind in _OBJECTS:
         together = _told_apart(together.tolist(), _listed(list(columns), "or"))
-    return dict(zip(columns, np.split(together, len(columns)), strict=True))
+    ends = np.cumsum([labels.size for labels in columns.values()])
+    return dict(zip(columns, np.split(together, ends[:-1]), strict=True))
 
 
 def _told_apart(labels: list[Any], names: str) -> NDArray[Any]:

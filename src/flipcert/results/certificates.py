@@ -46,6 +46,8 @@ class Certificates:
     model : mapping of str to Any
         What was certified, as plain values: the kind of model, its kernel, its parameters, as it was fitted. For
         readers: reports show it.
+    classes : ndarray or None
+        The label space: all that can be predicted. None where it is not known.
     """
 
     # A new column is one more field like these, optional, keyword-only and None by default, so that files and programs
@@ -62,6 +64,7 @@ class Certificates:
     n_attackable: int = -1
     threat: str = "flips"
     model: Mapping[str, Any] = field(default_factory=dict)
+    classes: NDArray[Any] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.n_attackable < 0:
@@ -119,7 +122,7 @@ class Certificates:
         return certified_accuracy(self.correct(y), self.radius, flips)
 
     def median_certified_robustness(self, y: ArrayLike, over: str = "correct") -> int:
-        """Largest number of flips that half of the points withstand.
+        """Largest number of flips that at least half of the points withstand.
 
         Parameters
         ----------
@@ -181,13 +184,17 @@ class Certificates:
         write_report([Result(name="", certificates=self, labels=None if y is None else np.asarray(y))], path)
 
     def _require_known_labels(self, labels: NDArray[Any]) -> None:
-        """Raise ValueError if no point has a label that was ever near to being predicted: they are other labels."""
-        known = {*self.prediction.tolist(), *self.runner_up.tolist(), *np.ma.getdata(self.target).tolist()}
+        """Raise ValueError if no point has a label that can be predicted: they are other labels."""
+        if self.classes is None:
+            known = {*self.prediction.tolist(), *self.runner_up.tolist(), *np.ma.getdata(self.target).tolist()}
+            which = "a class that is predicted or comes second"
+        else:
+            known, which = set(self.classes.tolist()), "one of the classes"
         if len(self) and not known & set(labels.tolist()):
             examples = [", ".join(map(repr, sorted(own, key=str)[:2])) for own in (set(labels.tolist()), known)]
             raise ValueError(
-                f"none of the labels of y (such as {examples[0]}) is a class that is predicted or comes second "
-                f"(such as {examples[1]}); use the same labels as in training."
+                f"none of the labels of y (such as {examples[0]}) is {which} (such as {examples[1]}); use the same "
+                "labels as in training."
             )
 
     @classmethod

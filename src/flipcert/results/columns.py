@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from flipcert.results.certificates import Certificates
 
 
+# The field that holds the label space: labels, but one entry a class, not a point.
+SPACE = "classes"
+
+
 class Kind(Enum):
     """What the entries of a column are."""
 
@@ -62,8 +66,8 @@ def values_of(certificates: Certificates) -> dict[str, NDArray[Any]]:
 
 
 def header_of(certificates: Certificates | type[Certificates]) -> list[Field[Any]]:
-    """Fields that are told once for all points."""
-    return [own for own in fields(certificates) if "column" not in own.metadata]
+    """Fields with plain values that are told once for all points."""
+    return [own for own in fields(certificates) if "column" not in own.metadata and own.name != SPACE]
 
 
 def certificates_of_blocks(
@@ -105,4 +109,4 @@ def _in_user_labels(certificates: Certificates, classes: NDArray[Any], model: Ma
         return classes[values]
 
     seen = {name: shown(values, columns[name]) for name, values in values_of(certificates).items()}
-    return replace(certificates, **seen, model=model)
+    return replace(certificates, **seen, model=model, classes=classes)

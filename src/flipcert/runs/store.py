@@ -143,6 +143,7 @@ def _result(
         n_labels=int(summary["n_labels"]),
         n_attackable=int(summary["n_attackable"]),
         model=dict(point["settings"]),
+        classes=np.array(summary["classes"]) if "classes" in summary else None,
     )
     mine = attacks["point"] == number if "point" in attacks else np.ones(attacks["row"].size, bool)
     flips = {name: values[mine] for name, values in attacks.items()}
@@ -165,6 +166,7 @@ def _result(
         attacks=tuple(known),
         test_images=images["test"],
         train_images=images["train"],
+        digests={part: str(about["sha256"]) for part, about in summary.get("inputs", {}).items()},
     )
 
 

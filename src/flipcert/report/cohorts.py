@@ -1,0 +1,86 @@
+"""Which results can be compared: those of the same test points, under attacks on as many labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flipcert.report.result import Result
+from flipcert.report.words import Exposure, plural
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a result answers; results that answer the same question can be compared.
+
+    Attributes
+    ----------
+    labelled : bool
+        Whether true labels are known: what stays right is asked for, not what stays the same.
+    test_points : hashable
+        The test points: true labels where they are known, else what their file is known by.
+    n_points : int
+        Number of test points.
+    n_labels, n_attackable : int
+        Number of training labels, and of those that can be flipped: what a number of flips means.
+    """
+
+    labelled: bool
+    test_points: Hashable
+    n_points: int
+    n_labels: int
+    n_attackable: int
+
+    @classmethod
+    def of(cls, result: Result) -> Question:
+        """The question that a result answers."""
+        c, labels = result.certificates, result.labels
+        points: Any = result.digests.get("test") if labels is None else tuple(labels.tolist())
+        return cls(labels is not None, points, len(c), c.n_labels, c.n_attackable)
+
+    def __str__(self) -> str:
+        exposure = Exposure(self.n_labels, self.n_attackable)
+        known = "with" if self.labelled else "without"
+        return (
+            f"{plural(self.n_points, 'test point')} {known} true labels, {plural(self.n_labels, 'training label')}"
+            + exposure.only(f" of which {f'{self.n_attackable:,}' if self.n_attackable else 'none'} can be flipped")
+        )
+
+
+def cohorts(results: Sequence[Result]) -> dict[Question, list[int]]:
+    """Numbers of the results by the question that they answer."""
+    numbers: dict[Question, list[int]] = {}
+    for number, result in enumerate(results):
+        numbers.setdefault(Question.of(result), []).append(number)
+    return numbers
+
+
+def what_differs(questions: Sequence[Question]) -> str:
+    """Why results of several questions cannot be compared."""
+    reasons = []
+    if len({q.labelled for q in questions}) > 1:
+        reasons.append("where true labels are known, they tell what stays right, elsewhere only what stays the same")
+    points = {(q.labelled, q.n_points, q.test_points) for q in questions}
+    if len(points) > len({q.labelled for q in questions}) or len({q.n_points for q in questions}) > 1:
+        reasons.append("their test points are not the same")
+    if len({q.n_labels for q in questions}) > 1:
+        reasons.append("their training sets are not of one size")
+    if len({q.n_attackable for q in questions}) > 1:
+        reasons.append("an attacker cannot flip as many labels of one as of another")
+    return "; ".join(reasons)
+
+
+def other_files(results: Sequence[Result]) -> str:
+    """That results which are compared come from other files, if so."""
+    differing = [
+        name
+        for part, name in (("train", "training"), ("test", "test"))
+        if len({result.digests[part] for result in results if part in result.digests}) > 1
+    ]
+    if not differing:
+        return ""
+    told = f"Their {' and '.join(differing)} files are not the same"
+    if "test" in differing:
+        told += ", but hold the same test labels in the same order, and are taken to be about the same test points"
+    return f"{told}."
