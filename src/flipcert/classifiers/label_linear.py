@@ -32,10 +32,9 @@ from flipcert.flips.label_space import NAME_THE_SPACE, in_label_space, open_cost
 from flipcert.flips.passes import Tiles
 from flipcert.flips.streamed_rows import StreamedRows
 from flipcert.flips.whole_rows import Rows, WholeRows
-from flipcert.labels.encoding import class_indices, encode_labels
-from flipcert.labels.labels import Labels
-from flipcert.labels.training_set import check_training
-from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.labels.encoding import class_indices
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_choice, check_number
 from flipcert.linear.product import Product
 from flipcert.results.certificates import Certificates
 from flipcert.results.columns import certificates_of_blocks
@@ -96,12 +95,9 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
-        check_n_jobs(self.n_jobs)
-        inputs, targets = check_training(self, X, y)
-        self.classes_, codes = encode_labels(targets, self.classes)
-        self._labels = Labels.of(
-            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
-        )
+        training = read_training_set(self, X, y, trusted)
+        self.classes_, self._labels = training.classes, training.labels
+        inputs = training.inputs
         self._dtype = inputs.dtype
         with one_blas_thread, told_with(lambda small: self._why(inputs, small)):
             self._fit_inputs(inputs)

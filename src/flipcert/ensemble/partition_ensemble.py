@@ -29,10 +29,8 @@ from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white
 from flipcert.ensemble.votes import count_votes
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
-from flipcert.labels.encoding import encode_labels
-from flipcert.labels.labels import Labels
-from flipcert.labels.training_set import check_training
-from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_choice, check_number
 from flipcert.results.certificates import Certificates
 from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
@@ -126,13 +124,11 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        check_n_jobs(self.n_jobs)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             raise ValueError(f"estimator must be a classifier object, such as KernelSVM(); got {self.estimator!r}.")
-        inputs, targets = check_training(self, X, y)
-        self.classes_, codes = encode_labels(targets, self.classes)
-        mask = check_mask(trusted, targets.size)
-        self._labels = Labels.of(codes, self.classes_.size, mask, space_is_fixed=self.classes is not None)
+        training = read_training_set(self, X, y, trusted)
+        self.classes_, self._labels = training.classes, training.labels
+        inputs, targets, mask = training.inputs, training.targets, training.trusted
         pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
         if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')

@@ -20,9 +20,8 @@ from flipcert.classifiers.svm import KernelSVM
 from flipcert.classifiers.weighed import appraise_weights
 from flipcert.engine.blocks import map_tasks, one_blas_thread
 from flipcert.engine.rounding import SAFETY
-from flipcert.labels.encoding import encode_labels
-from flipcert.labels.labels import Labels
-from flipcert.labels.validation import check_mask, check_n_jobs, check_number
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_number
 from flipcert.results.witness import Witness
 
 
@@ -126,20 +125,16 @@ class MilpSVM(AppraisedClassifier):
         -------
         self
         """
-        check_n_jobs(self.n_jobs)
         C = check_number(self.C, "C")
         check_number(self.time_limit, "time_limit")
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C")
-        self.classes_, codes = encode_labels(targets, self.classes)
-        self._labels = Labels.of(
-            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
-        )
+        training = read_training_set(self, X, y, trusted, dtype=[np.float64])
+        self.classes_, self._labels = training.classes, training.labels
         # The same machine with C small enough: it knows the kernel and the threshold, and is the answer below it.
         self._small = KernelSVM(self.kernel, classes=self.classes_, n_jobs=self.n_jobs)
-        self._small.fit(inputs, targets, trusted=trusted)
-        rounding = targets.size * float(np.finfo(np.float64).eps)
+        self._small.fit(training.inputs, training.targets, trusted=training.trusted)
+        rounding = training.targets.size * float(np.finfo(np.float64).eps)
         self._is_small = C * self._small._largest_row_sum <= 1 + rounding
-        self._machines = {} if self._is_small else self._fit_machines(inputs, C)
+        self._machines = {} if self._is_small else self._fit_machines(training.inputs, C)
         self._description = describe(self)
         return self
 
