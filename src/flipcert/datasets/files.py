@@ -57,6 +57,8 @@ def read_table(
     try:
         for part in parts_of(name):
             refuse_what_is_no_file(part)
+        if _kind(name) not in ("csv", "parquet"):
+            columns.check_names(name, arrays=_kind(name) == "npz")
         table = _reader(name)(name, columns, n_features)
     except PermissionError as error:
         raise ValueError(f"{error.filename or name} may not be read; change its permissions.") from error
@@ -65,7 +67,7 @@ def read_table(
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ValueError(f"{path or name} cannot be read as {_kind(name)}: {reason}.") from error
     if labelled and table.y is None:
-        raise ValueError(f"{name} has no labels; {_HOW_LABELLED[_kind(name)].format(label=columns.label)}.")
+        raise ValueError(f"{name} has no labels; {_HOW_LABELLED[_kind(name)].format(label=columns.label_column)}.")
     return table.checked()
 
 
@@ -142,8 +144,14 @@ def _npz(name: str, columns: Columns, n_features: int | None) -> Table:
         raise ValueError(f"{name} must hold an array X; it holds {', '.join(held) or 'nothing'}.")
     if columns.trusted is not None and columns.trusted not in held:
         raise ValueError(f"{name} has no array {columns.trusted!r} of trusted labels; it holds {', '.join(held)}.")
-    read = read_arrays(name, ["X", "y", *([columns.trusted] if columns.trusted is not None else [])])
-    return Table(name, read["X"], read.get("y"), trusted=read.get(columns.trusted or ""))
+    label = "y" if columns.label is None else columns.label
+    if columns.label is not None and columns.required and label not in held:
+        raise ValueError(f"{name} has no array {label!r} of labels; it holds {', '.join(held)}.")
+    if columns.trusted is not None and columns.trusted in ("X", label):
+        what = "the features" if columns.trusted == "X" else "the labels"
+        raise ValueError(f"--trusted {columns.trusted} is the array of {what} of {name}; name another one.")
+    read = read_arrays(name, ["X", label, *([columns.trusted] if columns.trusted is not None else [])])
+    return Table(name, read["X"], read.get(label), trusted=read.get(columns.trusted or ""))
 
 
 def _npy(name: str, columns: Columns, n_features: int | None) -> Table:
