@@ -80,20 +80,19 @@ test-prerelease:
 bench: $(VENV)/.tools
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# Trains finite networks, replays certificates on them and rewrites docs/evidence.md: half an hour on two cores.
+# Trains finite networks, replays certificates on them and rewrites paper/evidence.md: half an hour on two cores.
 evidence: $(VENV)/.tools
-	$(BIN)/python -m flipcert.evidence --out docs $(ARGS)
+	$(BIN)/python -m paper evidence --out paper $(ARGS)
 
-# All figures of the paper, from the data in FLIPCERT_DATA: up to three hours on two cores. What is shown in docs/results
-# is taken from there.
+# All figures of the paper, from the data in FLIPCERT_DATA: up to three hours on two cores. What is shown in
+# paper/results is taken from there.
 reproduce: $(VENV)/.tools
-	$(BIN)/flipcert reproduce all --out reproduction $(ARGS)
-	mkdir -p docs/results
-	cp reproduction/results/* docs/results/
+	$(BIN)/python -m paper all --out reproduction $(ARGS)
+	cp reproduction/results/* paper/results/
 
 # The same on bundled digits, to see that every figure can be made; needs no data and no network.
 reproduce-quick: $(VENV)/.tools
-	$(BIN)/flipcert reproduce all --quick --digits --out reproduction-quick
+	$(BIN)/python -m paper all --quick --digits --out reproduction-quick
 
 # The package with what the demo needs.
 $(VENV)/.installed: pyproject.toml

@@ -20,7 +20,6 @@ from flipcert.cli import app
 from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.cluster import engines
 from flipcert.engine.watch import Watcher, watched_by
-from flipcert.experiments.table import read_table
 from flipcert.kernels import NTK, RBF
 from tests.clusters import kill_a_worker, two_workers
 
@@ -320,23 +319,6 @@ def test_command_line(client, files, jobs):
         for options in ((), address)
     ]
     assert attacks[0].stdout == attacks[1].stdout
-
-
-def test_figures_of_the_paper(client, files, jobs):
-    """One of each kind of work: ensembles, a kernel that is stored, SVMs of any C."""
-    names = ("figure-2a", "figure-3c", "small-c")
-    for options, out in (((), "threads"), (("--dask", client.scheduler.address), "cluster")):
-        result = run_cli("reproduce", *names, "--quick", "--digits", "-q", "--out", out, *options)
-        assert result.exit_code == 0, result.output
-    assert jobs
-    for name in names:
-        tables = [read_table(files / out / "results" / f"{name}.parquet") for out in ("threads", "cluster")]
-        first, second = ([_without_times(row) for row in table] for table in tables)
-        assert first == second, name
-
-
-def _without_times(row):
-    return {name: value for name, value in row.items() if not name.startswith(("seconds", "timed"))}
 
 
 def test_workers_of_its_own(files):

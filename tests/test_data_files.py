@@ -9,6 +9,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.datasets import dump_svmlight_file
 
+from command_line import X_TRAIN, Y_TRAIN, refused, summary_of
 from flipcert.datasets.files import Columns, digest, parts_of, read_table
 
 X = np.random.default_rng(0).normal(size=(12, 3))
@@ -190,3 +191,44 @@ def test_a_pair_needs_two_arrays(folder):
         read_table(f"{folder / 'X.npy'},{folder / 'data.csv'}", labelled=True)
     with pytest.raises(ValueError, match="names 2 files"):
         read_table(f"{folder / 'data.csv'},{folder / 'data.npz'}", labelled=True)
+
+
+UNNAMED = ("train.npz", "X_train.npy,y_train.npy", "train.svmlight")
+
+
+@pytest.mark.parametrize("train", UNNAMED)
+def test_names_of_columns_that_have_none_are_refused(train, data):
+    """They would be ignored: columns called so would be features, and other labels the labels."""
+    dump_svmlight_file(X_TRAIN, np.unique(Y_TRAIN, return_inverse=True)[1], "train.svmlight")
+    said = refused("certify", train, "test.npz", "--drop", "a", "--quiet")
+    assert f"--drop a names a column, but the features of {train} are columns without names; leave it out" in said
+    said = refused("certify", train, "test.npz", "--label", "species", "--quiet")
+    if train == "train.npz":
+        assert "train.npz has no array 'species' of labels; it holds X, y." in said
+    else:
+        assert f"--label species names a column, but those of {train} have no names" in said
+
+
+def test_a_label_names_an_array_of_an_archive(data):
+    np.savez("named.npz", X=X_TRAIN, y=np.zeros(75), species=Y_TRAIN)
+    named = summary_of("certify", "named.npz", "test.npz", "--label", "species")
+    assert "accuracy" not in named["metrics"]  # the test file has no such array, and so no labels
+    usual = summary_of("certify", "train.npz", "test.npz")
+    assert named["metrics"]["largest_radius"] == usual["metrics"]["largest_radius"]
+    # A name is for the files that have names: the other's labels are beside its features.
+    table = pd.read_csv("train.csv").rename(columns={"label": "species"})
+    table.to_csv("species.csv", index=False)
+    mixed = summary_of("certify", "species.csv", "X_test.npy,y_test.npy", "--label", "species")
+    assert mixed["metrics"]["accuracy"] == usual["metrics"]["accuracy"]
+
+
+def test_a_column_has_one_meaning(data):
+    assert "--drop label is the column of the labels of train.csv" in refused(
+        "certify", "train.csv", "test.csv", "--drop", "label", "--quiet"
+    )
+    assert "--trusted label is the column of the labels of train.csv" in refused(
+        "certify", "train.csv", "test.csv", "--trusted", "label", "--quiet"
+    )
+    assert "--trusted y is the array of the labels of train.npz" in refused(
+        "certify", "train.npz", "test.npz", "--trusted", "y", "--quiet"
+    )

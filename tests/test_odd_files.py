@@ -109,8 +109,8 @@ def odd_files():
         np.save(f"shards/X-{number}.npy", np.eye(2))
     Path("shards/X-1.npy").write_bytes(Path("shards/X-1.npy").read_bytes()[:-8])
     yield "shards", "shards/X-1.npy cannot be read as npy"
-    for odd in ("", ",", "X.npy,", "nowhere.csv", "-", "digits:validation", "no-such-set:train"):
-        yield odd, "does not exist|leaves out the name of a file|is no data set"
+    for odd in ("", ",", "X.npy,", "nowhere.csv", "-", "digits:validation", "digits:train"):
+        yield odd, "does not exist|leaves out the name of a file|has an ending that is not known"
 
 
 def test_odd_files_get_one_sentence_that_names_them(data):

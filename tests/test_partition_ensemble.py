@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import flipcert
 from flipcert.ensemble import white_box
 from flipcert.kernels import RBF
-from models import votes_of
+from models import all_costs, votes_of
 
 
 def brute_force_change(model, X, y, point, limit):
@@ -301,3 +301,34 @@ def test_label_free_pipelines_are_white_box(blobs):
     for t, witness in enumerate(model.worst_flips(X_test)):
         after = clone(model).fit(X, witness.apply(y)).predict(X_test[t : t + 1])[0]
         assert after != certificates.prediction[t]
+
+
+@pytest.mark.parametrize("shift", [0.0, 10.0], ids=["both signs", "not negative"])
+def test_costs_of_turning_each_voter(shift, blobs):
+    X, y, X_test, _ = blobs
+    base = flipcert.KernelSVM("linear")
+    model = flipcert.PartitionEnsemble(base, n_partitions=5, classes=[0, 1, 2]).fit(X + shift, y)
+    certificates = model.certify(X_test + shift)
+    for bound, radius in (("lower", certificates.radius), ("upper", certificates.radius_upper)):
+        votes, costs = model.voter_costs(X_test + shift, bound)
+        expected = all_costs(model, X_test + shift, bound)
+        assert np.array_equal(votes, expected[0])
+        assert np.array_equal(costs, expected[1])
+        assert np.array_equal(flipcert.ensemble_radius(votes, costs, n_labels=y.size), radius)
+        published = model.voter_costs(X_test + shift, bound, method="published")[1]
+        assert np.all(published <= costs if bound == "lower" else published >= costs)
+
+
+def test_costs_of_voters_that_are_not_label_linear(blobs):
+    X, y, X_test, _ = blobs
+    smoothed = flipcert.PartitionEnsemble(flipcert.SmoothedLinear(), n_partitions=2, classes=[0, 1, 2]).fit(X, y)
+    votes, costs = smoothed.voter_costs(X_test)
+    assert np.array_equal(flipcert.ensemble_radius(votes, costs, n_labels=y.size), smoothed.certify(X_test).radius)
+    black_box = flipcert.PartitionEnsemble(LogisticRegression(), n_partitions=3).fit(X, y)
+    votes, costs = black_box.voter_costs(X_test)
+    assert np.array_equal(votes, votes_of(black_box, X_test))
+    assert np.array_equal(costs, np.where(np.arange(3) == votes[:, :, None], 0, 1))
+    with pytest.raises(ValueError, match=r"needs a label-linear base classifier.*got LogisticRegression"):
+        black_box.voter_costs(X_test, method="published")
+    with pytest.raises(ValueError, match="bound must be"):
+        black_box.voter_costs(X_test, bound="exact")

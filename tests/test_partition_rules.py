@@ -107,3 +107,9 @@ def test_too_many_copies_leave_partitions_empty():
 def test_lexicographic_places(X):
     _, expected = np.unique(X + 0.0, axis=0, return_inverse=True)
     assert np.array_equal(lexicographic_places(X), expected.ravel())
+
+
+def test_partitions_of_anything_that_is_a_table():
+    assert flipcert.assign_partitions([[3], [1], [2], [0]], 2).tolist() == [1, 1, 0, 0]
+    with pytest.raises(ValueError, match=r"X must have two dimensions, one row a sample; got shape \(3,\)"):
+        flipcert.assign_partitions([3, 1, 2], 2)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from sklearn.linear_model import LogisticRegression
 
 import flipcert
 from benchmarks import published, published_loops
 from benchmarks.dynamic_program import dynamic_program_radii
-from flipcert.ensemble.published import published_radii
 from oracles import brute_force_costs, dynamic_program_radius
 from strategies import vote_problems
 
@@ -118,54 +116,3 @@ def test_whole_ensembles_agree(blobs, signed):
         assert published_one.prediction == certificates.prediction[t]
         assert published_one.radius <= certificates.radius[t]
         assert certificates.radius_upper[t] <= published_one.radius_upper
-
-
-@pytest.mark.parametrize(
-    ("base", "n_partitions", "one_class"),
-    [
-        (flipcert.KernelSVM("linear"), 1, False),
-        (flipcert.KernelRidge("linear", reg=0.3), 4, False),
-        (flipcert.KernelSVM("linear"), 5, True),
-    ],
-)
-def test_published_radii_of_a_fitted_ensemble(base, n_partitions, one_class, blobs):
-    X_train, y_train, X_test, _ = blobs
-    if one_class:
-        y_train = np.zeros_like(y_train)
-    model = flipcert.PartitionEnsemble(base, n_partitions, classes=[0, 1, 2]).fit(X_train, y_train)
-    radii = published_radii(model, X_test)
-    members = [np.flatnonzero(model.partition_ == i) for i in range(n_partitions)]
-    for t, row in enumerate(X_test):
-        weights = [X_train[m] @ row for m in members]
-        if isinstance(base, flipcert.KernelRidge):
-            weights = [
-                np.linalg.solve(X_train[m] @ X_train[m].T + 0.3 * np.eye(m.size), X_train[m] @ row) for m in members
-            ]
-        labels = [y_train[m] for m in members]
-        one = published.certify_sample(weights, labels, 3, y_train.size)
-        assert (radii.radius[t], radii.radius_upper[t]) == (one.radius, one.radius_upper)
-        for_winner = [
-            (w, own)
-            for w, own in zip(weights, labels, strict=True)
-            if published.class_scores(w, own, 3).argmax() == one.prediction
-        ]
-        assert radii.majority[t] == len(for_winner)
-        assert radii.fragile[t] == sum(one_flip_turns(w, own) for w, own in for_winner)
-
-
-def one_flip_turns(weights, labels):
-    """Whether changing some one label changes the prediction."""
-    leader = published.class_scores(weights, labels, 3).argmax()
-    for i in range(labels.size):
-        for c in range(3):
-            flipped = np.where(np.arange(labels.size) == i, c, labels)
-            if published.class_scores(weights, flipped, 3).argmax() != leader:
-                return True
-    return False
-
-
-def test_published_radii_need_weights(blobs):
-    X_train, y_train, X_test, _ = blobs
-    model = flipcert.PartitionEnsemble(LogisticRegression(), n_partitions=2).fit(X_train, y_train)
-    with pytest.raises(ValueError, match=r"need a label-linear base classifier.*got LogisticRegression"):
-        published_radii(model, X_test)

@@ -13,7 +13,6 @@ from pyarrow import parquet
 from sklearn import config_context
 
 from command_line import refused, run
-from flipcert.datasets import load
 from flipcert.datasets.files import read_table
 from flipcert.engine import mapped, memory
 
@@ -66,15 +65,6 @@ def test_an_archive_is_measured_first(tmp_path, little_memory):
     refusal(tmp_path / "bytes.npz")
     archive_of_zeros(tmp_path / "fits.npz", 10_000, 100)
     assert read_table(str(tmp_path / "fits.npz"), labelled=True).X.shape == (10_000, 100)
-
-
-def test_the_same_for_feature_files(tmp_path, little_memory):
-    archive_of_zeros(tmp_path / "whole.npz", 100_000, 100)
-    with zipfile.ZipFile(tmp_path / "whole.npz") as whole, zipfile.ZipFile(tmp_path / "set.npz", "w", 8) as archive:
-        for name, part in (("x_train", "X"), ("y_train", "y"), ("x_test", "X"), ("y_test", "y")):
-            archive.writestr(f"{name}.npy", whole.read(f"{part}.npy"))
-    with pytest.raises(ValueError, match=r"set\.npz needs at least 0\.16 GB of memory once it is unpacked"):
-        load("set", tmp_path)
 
 
 def test_an_archive_that_lies_is_not_believed(tmp_path, little_memory):
@@ -155,19 +145,6 @@ def test_bytes_of_a_mapped_file_become_doubles_in_a_scratch_file(tmp_path):
     np.save(tmp_path / "X.npy", np.ones((1000, 300), np.uint8))
     with config_context(working_memory=1):
         assert isinstance(read_table(str(tmp_path / "X.npy"), labelled=False).X, np.memmap)
-
-
-def test_published_files_are_bounded_as_well(tmp_path, little_memory):
-    for name in (
-        "train-images-idx3-ubyte",
-        "train-labels-idx1-ubyte",
-        "t10k-images-idx3-ubyte",
-        "t10k-labels-idx1-ubyte",
-    ):
-        with gzip.open(tmp_path / f"{name}.gz", "wb") as file:
-            file.write(bytes(10**8))
-    with pytest.raises(ValueError, match=r"train-images-idx3-ubyte\.gz needs at least .* get it again\.$"):
-        load("mnist", tmp_path)
 
 
 def test_the_shell_says_the_same(data, little_memory):

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flipcert import datasets, features, kernels, plots
+    from flipcert import kernels, plots
     from flipcert.classifiers import (
         BoundedNetwork,
         FixedBudget,
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         WeightedNeighbors,
     )
     from flipcert.classifiers.pipelines import certify, worst_flips
-    from flipcert.ensemble import PartitionEnsemble, blackbox_radius, ensemble_radius
+    from flipcert.ensemble import PartitionEnsemble, assign_partitions, blackbox_radius, ensemble_radius
     from flipcert.exceptions import CertificateError, UnsolvedError
     from flipcert.flips import Witness, cheapest_flips, flip_costs
     from flipcert.labels.label_free import LabelFree
@@ -40,13 +40,12 @@ __all__ = [
     "UnsolvedError",
     "WeightedNeighbors",
     "Witness",
+    "assign_partitions",
     "blackbox_radius",
     "certified_accuracy",
     "certify",
     "cheapest_flips",
-    "datasets",
     "ensemble_radius",
-    "features",
     "flip_costs",
     "kernels",
     "median_certified_robustness",
@@ -67,7 +66,7 @@ _HOMES = {
         "SmoothedLinear",
         "WeightedNeighbors",
     ),
-    "flipcert.ensemble": ("PartitionEnsemble", "blackbox_radius", "ensemble_radius"),
+    "flipcert.ensemble": ("PartitionEnsemble", "assign_partitions", "blackbox_radius", "ensemble_radius"),
     "flipcert.results.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),
     "flipcert.flips": ("Witness", "cheapest_flips", "flip_costs"),

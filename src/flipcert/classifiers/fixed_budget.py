@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.certified_by_costs import CertifiedByCosts
 from flipcert.classifiers.description import describe
-from flipcert.labels.encoding import class_indices, encode_labels, predicted_indices, refuse_other_classes
-from flipcert.labels.labels import Labels
+from flipcert.labels.encoding import class_indices, predicted_indices, refuse_other_classes
 from flipcert.labels.steps import prefix_of_final_step
-from flipcert.labels.validation import check_integers, check_mask
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_integers
 from flipcert.results.flip_costs import FlipCosts
 
 IsRobust = Callable[[Any, NDArray[Any], int], ArrayLike]
@@ -116,15 +116,13 @@ class FixedBudget(CertifiedByCosts):
             raise ValueError(f"estimator must be a classifier object, such as SVC(); got {self.estimator!r}.")
         if not callable(self.is_robust):
             raise ValueError(f"is_robust must be a function of (model, X, n_flips); got {self.is_robust!r}.")
-        inputs, targets = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
-        self.classes_, codes = encode_labels(targets, self.classes)
-        mask = check_mask(trusted, targets.size)
-        self._labels = Labels.of(codes, self.classes_.size, mask, space_is_fixed=self.classes is not None)
+        training = read_training_set(self, X, y, trusted)
+        self.classes_, self._labels = training.classes, training.labels
         if self.max_flips is not None:
             most = int(check_integers(self.max_flips, "max_flips", minimum=0, ndim=0))
-            if most > targets.size:
-                raise ValueError(f"max_flips={most} is above the number of training labels, {targets.size}.")
-        self.estimator_ = self._fitted(inputs, targets, mask)
+            if most > self._labels.n_labels:
+                raise ValueError(f"max_flips={most} is above the number of training labels, {self._labels.n_labels}.")
+        self.estimator_ = self._fitted(training.inputs, training.targets, training.trusted)
         self._description = describe(self)
         return self
 

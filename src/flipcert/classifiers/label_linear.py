@@ -16,11 +16,10 @@ from flipcert.engine.blocks import one_blas_thread
 from flipcert.engine.watch import current_watcher
 from flipcert.flips._jit.reach import BEST, LOWER, UPPER
 from flipcert.flips.label_space import NAME_THE_SPACE, open_costs
-from flipcert.labels.encoding import class_indices, encode_labels
-from flipcert.labels.labels import Labels
+from flipcert.labels.encoding import class_indices
 from flipcert.labels.threats import check_threat
-from flipcert.labels.training_set import check_training
-from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_choice, check_number
 from flipcert.linear.model import Block, LabelLinearModel
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
@@ -75,17 +74,13 @@ class LabelLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
-        check_n_jobs(self.n_jobs)
-        inputs, targets = check_training(self, X, y)
-        self.classes_, codes = encode_labels(targets, self.classes)
-        labels = Labels.of(
-            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
-        )
+        training = read_training_set(self, X, y, trusted)
+        self.classes_, labels = training.classes, training.labels
         self._check_label_space(labels.n_classes, labels.space_is_fixed)
         # What an earlier fit holds would take the room for this one.
         self.__dict__.pop("label_linear_", None)
         with one_blas_thread:
-            self.label_linear_ = LabelLinearModel(labels, self._make_weights(inputs))
+            self.label_linear_ = LabelLinearModel(labels, self._make_weights(training.inputs))
         self._description = describe(self)
         return self
 

@@ -10,10 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from flipcert.cli.errors import in_words
-from flipcert.cli.features import app as features_app
 from flipcert.cli.groups import with_groups
 from flipcert.cli.options import (
-    MOST,
     ClusterOptions,
     DataOptions,
     Grid,
@@ -82,9 +80,8 @@ def certify(
     """Certify the predictions for all test points: how many label flips each withstands.
 
     Files: .npz (arrays X and y); .csv or .parquet (a column of labels, all others are features); X.npy,y.npy or a
-    folder with both; a folder of shards (X-000.npy, y-000.npy, ... or .parquet files); .svmlight. Or a data set by
-    name: digits:train and digits:test, mnist, mnist-1-vs-7, cifar10, or NAME for NAME.npz in the folder that
-    FLIPCERT_DATA names. A run that was stopped goes on when its command is given again.
+    folder with both; a folder of shards (X-000.npy, y-000.npy, ... or .parquet files); .svmlight. A run that was
+    stopped goes on when its command is given again.
 
     [bold]Examples[/]
 
@@ -203,67 +200,6 @@ def verify(
     from flipcert.cli.commands import verify_command
 
     verify_command(run, train, test, points, seed, jobs, quiet)
-
-
-@app.command()
-@with_groups
-@in_words
-def reproduce(
-    cluster: ClusterOptions,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help='Figures to make, or "all".', show_default=False)
-    ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Show all figures and end.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A subsample and fewer settings, in minutes.")] = False,
-    digits: Annotated[bool, typer.Option("--digits", help="The bundled digits in place of all data.")] = False,
-    data: Annotated[
-        Path | None, typer.Option(help="Folder of data; FLIPCERT_DATA or the user's cache if not given.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("reproduction"),
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Threads; all cores if not given.", min=1, max=MOST)
-    ] = None,
-    memory: Annotated[int, typer.Option(help="MiB that blocks may take beside the data.", min=16)] = 1024,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-) -> None:
-    """Make the figures of the EnsembleCert paper again: tables, plots, and a page that compares them with it.
-
-    What is finished is kept; a run that was stopped goes on when its command is given again.
-
-    [bold]Examples[/]
-
-      flipcert reproduce --list
-
-      flipcert reproduce figure-2a --data my-data --out reproduction
-
-      flipcert reproduce all --quick --digits
-    """
-    from flipcert.cli.reproduce import list_command, reproduce_command
-
-    if list_:
-        list_command()
-    else:
-        reproduce_command(names or [], quick, digits, data, out, jobs, memory, quiet, cluster)
-
-
-@app.command()
-@in_words
-def evidence(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the page, its plot and the results.")] = Path(
-        "evidence"
-    ),
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, to see that everything works.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Networks to train at a time.", min=1, max=MOST)
-    ] = None,
-) -> None:
-    """Train finite networks and replay certificates on them (half an hour; needs torch)."""
-    from flipcert.evidence.__main__ import main
-
-    main(str(out), quick, jobs)
-
-
-app.add_typer(features_app, name="features")
 
 
 @app.command()

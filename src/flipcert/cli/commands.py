@@ -178,7 +178,7 @@ def _run(
         tables = _read(train, test, data)
         classes = label_space(data.classes, tables[0])
         points = [replace(settings, classes=classes) for settings in points]
-        shape = check_image_shape(_image_shape(data) or tables[0].image_shape, tables[0].X.shape[1])
+        shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs)
         if run.out is None:
             return run_job(job, None, display)

@@ -5,32 +5,20 @@ from __future__ import annotations
 import errno
 import functools
 import os
-import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any, TypeVar
 
 import typer
 
 from flipcert.cli.console import notes
-from flipcert.cli.options import ModelOptions, Point
+from flipcert.cli.options import Proof
+from flipcert.cli.shell_words import in_shell_words, is_of_the_library
 
 WRONG_INPUT, INTERNAL, INTERRUPTED = 2, 70, 130
-
-# What arguments of the library are called in the shell.
-_OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(ModelOptions) + fields(Point)} | {
-    "classes": "--classes",
-    "n_jobs": "--jobs",
-    "n_neighbors": "--neighbors",
-    "n_partitions": "--partitions",
-    "partition": "--partition-rule",
-    "random_state": "--seed",
-    "weights": "--neighbor-weights",
-}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,7 +42,8 @@ def in_words(command: Function) -> Function:
         except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
             if os.environ.get("FLIPCERT_DEBUG"):
                 raise
-            notes.print(f"[bold red]Error:[/] {_escaped(_sentence(error))}", soft_wrap=True)
+            has_memory = any(isinstance(group, Proof) for group in (*arguments, *options.values()))
+            notes.print(f"[bold red]Error:[/] {_escaped(_sentence(error, has_memory))}", soft_wrap=True)
             raise typer.Exit(WRONG_INPUT) from None
         except Exception as error:
             if os.environ.get("FLIPCERT_DEBUG"):
@@ -93,18 +82,18 @@ def stopping_at_once(message: str) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _sentence(error: BaseException) -> str:
+def _sentence(error: BaseException, has_memory: bool) -> str:
     """The first paragraph of a message, as a sentence."""
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         advice = "; make room there, or choose another place" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         return f"{place}{error.strerror.lower()}{advice}."
     text = " ".join(str(error).strip().split("\n\n")[0].split()) or type(error).__name__
-    about = re.match(r"(\w+)(?:, if not \S+,)? (?=must )|(\w+)=", text)
-    if about is not None and (about[1] or about[2]) in _OPTIONS:
-        text = f"{_OPTIONS[about[1] or about[2]]} {text[about.end() :]}"
+    if is_of_the_library(error):
+        text = in_shell_words(text)
     if isinstance(error, MemoryError):
-        text = f"there is not enough memory ({text.rstrip('.').lower()}); use more partitions or a smaller --memory"
+        advice = "use more --partitions or a smaller --memory" if has_memory else "free some, or use a larger machine"
+        text = f"there is not enough memory ({text.rstrip('.').lower()}); {advice}"
     # A sentence begins with a capital letter, but not if that would change a path or the name of an argument.
     text = text[0].upper() + text[1:] if text.split()[0] in ("the", "column", "there") else text
     return text if text.endswith((".", "?")) else f"{text}."

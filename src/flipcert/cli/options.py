@@ -120,7 +120,15 @@ class Grid:
 class DataOptions:
     """What the files mean."""
 
-    label: Annotated[str, _option(_DATA, "Column of the labels (csv, parquet).", "--label", "-l")] = "label"
+    label: Annotated[
+        str | None,
+        _option(
+            _DATA,
+            "Column (csv, parquet) or array (npz) of the labels; label, or y in npz, if not given.",
+            "--label",
+            "-l",
+        ),
+    ] = None
     drop: Annotated[
         list[str] | None, _option(_DATA, "Column that is not a feature (csv, parquet); repeat for more.")
     ] = None

@@ -1,5 +1,1 @@
-"""Where data come from: data sets by name, files of features and labels."""
-
-from flipcert.datasets.named import Dataset, load, names
-
-__all__ = ["Dataset", "load", "names"]
+"""Files of features and labels, read into tables."""

@@ -23,8 +23,8 @@ class Columns:
 
     Attributes
     ----------
-    label : str
-        Column of the labels (csv, parquet).
+    label : str or None
+        Column (csv, parquet) or array (npz) of the labels; "label", or the array y, if it is not named.
     drop : sequence of str
         Columns that are not features.
     ignore : sequence of str
@@ -35,11 +35,29 @@ class Columns:
         Whether there must be labels.
     """
 
-    label: str = "label"
+    label: str | None = None
     drop: Sequence[str] = ()
     ignore: Sequence[str] = ()
     trusted: str | None = None
     required: bool = False
+
+    @property
+    def label_column(self) -> str:
+        """Column of the labels, where columns have names."""
+        return "label" if self.label is None else self.label
+
+    def check_names(self, source: str, arrays: bool) -> None:
+        """Raise ValueError if columns of a source without names are named; it may have ``arrays`` with names."""
+        if self.drop:
+            raise ValueError(
+                f"--drop {self.drop[0]} names a column, but the features of {source} are columns without names; leave "
+                "it out, or drop the column in the file."
+            )
+        if self.label is not None and self.required and not arrays:
+            raise ValueError(
+                f"--label {self.label} names a column, but those of {source} have no names, and its labels are known; "
+                "leave it out."
+            )
 
 
 def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spelled: bool = False) -> Table:
@@ -62,13 +80,19 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
     twice = sorted(column for column, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"{source} has more than one column {twice[0]!r}; rename or drop the others.")
-    if columns.required and columns.label not in names:
-        raise ValueError(f"{source} has no labels; {HOW_LABELLED.format(label=columns.label)}; it has {_some(names)}.")
+    label = columns.label_column
+    if columns.required and label not in names:
+        raise ValueError(f"{source} has no labels; {HOW_LABELLED.format(label=label)}; it has {_some(names)}.")
+    if label in columns.drop or label == columns.trusted:
+        option = "--drop" if label in columns.drop else "--trusted"
+        raise ValueError(
+            f"{option} {label} is the column of the labels of {source}; name another with {option} or --label."
+        )
     wanted = [*columns.drop, *([columns.trusted] if columns.trusted is not None else [])]
     for column in wanted:
         if column not in names:
             raise ValueError(f"{source} has no column {column!r}; it has {_some(names)}.")
-    aside = {columns.label, *wanted, *columns.ignore}
+    aside = {label, *wanted, *columns.ignore}
     features, values = [], []
     for column in names:
         if column not in aside:
@@ -76,11 +100,11 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
             features += [column] if own.ndim == 1 else [f"{column}.{i}" for i in range(own.shape[1])]
             values.append(own if own.ndim == 2 else own[:, None])
     if not values:
-        raise ValueError(f"{source} has no columns of features beside {columns.label!r}; it has {_some(names)}.")
+        raise ValueError(f"{source} has no columns of features beside {label!r}; it has {_some(names)}.")
     X = np.concatenate(values, axis=1, dtype=np.result_type(*{own.dtype for own in values}))
     y = None
-    if columns.label in names:
-        y = _labels(held.column(columns.label), columns.label, source, first_row)
+    if label in names:
+        y = _labels(held.column(label), label, source, first_row)
         if spelled:
             y = labels_of_text(y, source)
     trusted = None if columns.trusted is None else held.column(columns.trusted).to_numpy()

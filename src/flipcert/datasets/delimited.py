@@ -31,7 +31,7 @@ def read_delimited(name: str, columns: Columns) -> Table:
     _measure(name, separator)
     with _text(name):
         # What a label is shows only in its spelling.
-        held = _parsed(name, separator, {columns.label: pa.string()})
+        held = _parsed(name, separator, {columns.label_column: pa.string()})
         names = held.column_names
     other = next((mark for mark in ";\t,|" if mark != separator and len(names) == 1 and mark in names[0]), None)
     if other is not None:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from flipcert.datasets.archives import names_in, read_arrays
 from flipcert.datasets.columns import HOW_LABELLED, Columns, table_of
 from flipcert.datasets.delimited import read_delimited
-from flipcert.datasets.named import named_part
 from flipcert.datasets.room import Unreadable, check_room, refuse_what_is_no_file
 from flipcert.datasets.shards import (
     count_parquet_rows,
@@ -41,8 +40,7 @@ def read_table(
     source : str or path-like
         ``.npz`` with arrays X and y; ``.csv``, ``.tsv`` or ``.parquet`` with a column of labels; ``X.npy``, a pair
         ``X.npy,y.npy`` or a folder that holds both, memory-mapped; a folder of shards, ``X-000.npy, y-000.npy, ...``
-        or ``000.parquet, ...``, in the order of their names; ``.svmlight``, ``.libsvm`` or ``.svm``. Or a part of a
-        data set by name: ``mnist:train``, ``mnist:test``.
+        or ``000.parquet, ...``, in the order of their names; ``.svmlight``, ``.libsvm`` or ``.svm``.
     columns : Columns, optional
         What the columns mean.
     labelled : bool
@@ -56,15 +54,11 @@ def read_table(
     """
     columns = replace(columns or Columns(), required=labelled)
     name = os.fspath(source)
-    named = named_part(name)
-    if named is not None:
-        if columns.trusted is not None:
-            raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
-        # Bytes are exact in single precision.
-        return (replace(named, X=named.X.astype(np.float32)) if named.X.dtype == np.uint8 else named).checked()
     try:
         for part in parts_of(name):
             refuse_what_is_no_file(part)
+        if _kind(name) not in ("csv", "parquet"):
+            columns.check_names(name, arrays=_kind(name) == "npz")
         table = _reader(name)(name, columns, n_features)
     except PermissionError as error:
         raise ValueError(f"{error.filename or name} may not be read; change its permissions.") from error
@@ -73,7 +67,7 @@ def read_table(
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ValueError(f"{path or name} cannot be read as {_kind(name)}: {reason}.") from error
     if labelled and table.y is None:
-        raise ValueError(f"{name} has no labels; {_HOW_LABELLED[_kind(name)].format(label=columns.label)}.")
+        raise ValueError(f"{name} has no labels; {_HOW_LABELLED[_kind(name)].format(label=columns.label_column)}.")
     return table.checked()
 
 
@@ -102,10 +96,7 @@ def _in_shards(source: str) -> bool:
 
 
 def digest(source: str) -> str:
-    """SHA-256 of the contents of a source: of all its files, one after the other, or of the numbers of a named one."""
-    named = named_part(source)
-    if named is not None:
-        return hashlib.sha256(named.X.tobytes() + np.asarray(named.y).tobytes()).hexdigest()
+    """SHA-256 of the contents of a source: of all its files, one after the other."""
     sums = []
     for path in parts_of(source):
         refuse_what_is_no_file(path)
@@ -153,8 +144,14 @@ def _npz(name: str, columns: Columns, n_features: int | None) -> Table:
         raise ValueError(f"{name} must hold an array X; it holds {', '.join(held) or 'nothing'}.")
     if columns.trusted is not None and columns.trusted not in held:
         raise ValueError(f"{name} has no array {columns.trusted!r} of trusted labels; it holds {', '.join(held)}.")
-    read = read_arrays(name, ["X", "y", *([columns.trusted] if columns.trusted is not None else [])])
-    return Table(name, read["X"], read.get("y"), trusted=read.get(columns.trusted or ""))
+    label = "y" if columns.label is None else columns.label
+    if columns.label is not None and columns.required and label not in held:
+        raise ValueError(f"{name} has no array {label!r} of labels; it holds {', '.join(held)}.")
+    if columns.trusted is not None and columns.trusted in ("X", label):
+        what = "the features" if columns.trusted == "X" else "the labels"
+        raise ValueError(f"--trusted {columns.trusted} is the array of {what} of {name}; name another one.")
+    read = read_arrays(name, ["X", label, *([columns.trusted] if columns.trusted is not None else [])])
+    return Table(name, read["X"], read.get(label), trusted=read.get(columns.trusted or ""))
 
 
 def _npy(name: str, columns: Columns, n_features: int | None) -> Table:

@@ -25,15 +25,13 @@ class Table:
     source : str
         Where it was read from, for messages.
     X : ndarray of shape (n_rows, n_features)
-        Features, float32 or float64; pixels of data sets by name as they were published, uint8.
+        Features, float32 or float64.
     y : ndarray of shape (n_rows,) or None
         Labels.
     names : tuple of str or None
         Names of the features, if the file has them.
     trusted : ndarray of bool or None
         Which labels are trusted, if the file says so.
-    image_shape : tuple of int or None
-        Shape of a row before it was flattened (channels, height, width), if it is known.
     spelled : bool
         Whether labels that are numbers were text that they are the only spelling of, so that they can be text again.
     """
@@ -43,7 +41,6 @@ class Table:
     y: NDArray[Any] | None
     names: tuple[str, ...] | None = None
     trusted: NDArray[np.bool_] | None = None
-    image_shape: tuple[int, ...] | None = None
     spelled: bool = False
 
     def checked(self) -> Table:

@@ -6,7 +6,7 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from flipcert.engine.cluster.packing import Rows
@@ -16,13 +16,41 @@ from flipcert.labels.validation import check_choice, check_integers
 RULES = ("sorted", "hash", "random")
 
 
-def assign_partitions(X: NDArray[Any], n_partitions: Any, rule: Any, random_state: Any) -> NDArray[np.int64]:
-    """Partition number of each training row.
+def assign_partitions(
+    X: ArrayLike, n_partitions: int, partition: Any = "sorted", random_state: int = 0
+) -> NDArray[np.int64]:
+    """Partition of each training row, as :class:`PartitionEnsemble` assigns it; labels are not looked at.
 
-    The content rules "sorted" and "hash" keep identical rows together, so that nothing but the features decides;
-    "random" shuffles row numbers with a seed.
+    For models that see something else than what their partitions are to go by, such as features of images, or the row
+    numbers of a :class:`flipcert.kernels.StoredKernel`: give them ``partition=assign_partitions(images, N)``.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        What the partitions go by.
+    n_partitions : int
+        Number of partitions.
+    partition : {"sorted", "hash", "random"} or array-like of int of shape (n_samples,), default="sorted"
+        Dealt out in lexicographic order of the rows, by a hash of each row, at random, or as given. "sorted" and "hash"
+        keep identical rows together, so that nothing but the features decides.
+    random_state : int, default=0
+        Seed of the "random" rule.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_samples,)
+        Numbers from 0 to ``n_partitions - 1``; no partition is empty.
+
+    Examples
+    --------
+    >>> import flipcert
+    >>> flipcert.assign_partitions([[3.0], [1.0], [2.0], [0.0]], n_partitions=2)
+    array([1, 1, 0, 0])
     """
-    n_rows = X.shape[0]
+    X = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, one row a sample; got shape {X.shape}.")
+    rule, n_rows = partition, X.shape[0]
     whole = isinstance(n_partitions, (int, np.integer)) and not isinstance(n_partitions, bool)
     if not whole or not 1 <= n_partitions <= n_rows:
         samples = "1 sample" if n_rows == 1 else f"{n_rows} samples"

@@ -29,11 +29,10 @@ from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.white_box import WhiteBox
-from flipcert.labels.encoding import encode_labels
-from flipcert.labels.labels import Labels
+from flipcert.flips.costs import KINDS
 from flipcert.labels.threats import check_threat
-from flipcert.labels.training_set import check_training
-from flipcert.labels.validation import check_choice, check_mask, check_n_jobs, check_number
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_choice, check_number
 from flipcert.results.certificates import Certificates
 from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
@@ -127,13 +126,11 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        check_n_jobs(self.n_jobs)
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             raise ValueError(f"estimator must be a classifier object, such as KernelSVM(); got {self.estimator!r}.")
-        inputs, targets = check_training(self, X, y)
-        self.classes_, codes = encode_labels(targets, self.classes)
-        mask = check_mask(trusted, targets.size)
-        self._labels = Labels.of(codes, self.classes_.size, mask, space_is_fixed=self.classes is not None)
+        training = read_training_set(self, X, y, trusted)
+        self.classes_, self._labels = training.classes, training.labels
+        inputs, targets, mask = training.inputs, training.targets, training.trusted
         pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
         if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')
@@ -259,6 +256,58 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         rule = self.electorate_.rule
         return np.concatenate([rule.reach_costs(part, bound, time_limit) for part in self.ask(X, ballots)])
+
+    def voter_costs(
+        self, X: ArrayLike, bound: str = "lower", method: str = "best"
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Votes of the base classifiers, and the flips that turn each: what :func:`flipcert.ensemble_radius` takes.
+
+        :meth:`certify` needs only few of these costs, and is faster. They are costs in a fixed label space: that an
+        attacker may remove a class, where ``classes`` is not given, is known to :meth:`certify` alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs. The costs take ``8 * n_test * n_partitions * n_classes`` bytes.
+        bound : {"lower", "upper"}, default="lower"
+            Proven from below, or reached by an attack.
+        method : {"best", "published"}, default="best"
+            The tightest bounds at hand, or those of the EnsembleCert paper, as in :func:`flipcert.flip_costs`
+            (label-linear base classifiers only).
+
+        Returns
+        -------
+        votes : ndarray of int64 of shape (n_test, n_partitions)
+            Index into ``classes_`` that each base classifier votes for.
+        costs : ndarray of int64 of shape (n_test, n_partitions, n_classes)
+            Fewest flips among its labels that turn it to each class; above the number of all training labels where
+            nothing does, or no attack is known.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> import flipcert
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=10.0), n_partitions=10).fit(X[::2], y[::2])
+        >>> votes, costs = model.voter_costs(X[1::2], method="published")
+        >>> flipcert.ensemble_radius(votes, costs)[:6]
+        array([10,  7,  0,  5,  3,  3])
+        """
+        check_choice(bound, "bound", ("lower", "upper"))
+        check_choice(method, "method", ("best", "published"))
+        if method == "published" and not is_label_linear(self.estimator):
+            raise ValueError(
+                f'method="published" needs a label-linear base classifier, such as KernelRidge; got {self.estimator!r}.'
+            )
+
+        def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
+            if isinstance(voters, WhiteBox):
+                return voters.all_costs(block, n_rows, KINDS[bound, method], None)
+            return voters.ballots(block, n_rows, False, 0.0)
+
+        parts = self.ask(X, ballots)
+        costs = [part.lower if bound == "lower" else part.upper for part in parts]
+        return np.concatenate([part.votes for part in parts]), np.concatenate(costs)
 
     def worst_flips(
         self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0

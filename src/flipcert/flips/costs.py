@@ -16,7 +16,7 @@ from flipcert.labels.labels import Labels, check_labels
 from flipcert.labels.validation import check_choice, check_number, check_offset, check_weights
 from flipcert.results.flip_costs import FlipCosts
 
-_KINDS = {
+KINDS = {
     ("lower", "best"): reach.LOWER,
     ("upper", "best"): reach.UPPER,
     ("exact", "best"): reach.BEST,
@@ -78,7 +78,7 @@ def flip_costs(
     encoded = check_labels(labels, n_classes)
     rows = check_weights(weights, encoded.codes.size)
     offsets = check_offset(offset, rows.shape[0], encoded.n_classes)
-    costs = cost_block(rows, encoded, offsets, _KINDS[bound, method])
+    costs = cost_block(rows, encoded, offsets, KINDS[bound, method])
     if bound == "exact":
         close_gaps(costs, rows, encoded, offsets, time_limit)
     return costs.lower if bound == "lower" else costs.upper

@@ -10,8 +10,9 @@ from flipcert.kernels.conv_ntk import ConvNTK
 from flipcert.kernels.linear import Linear
 from flipcert.kernels.ntk import NTK
 from flipcert.kernels.rbf import RBF
+from flipcert.kernels.stored import StoredKernel
 
 # What kernels are called: in ``kernel=``, if they need no parameters, and in what is said of a model.
 NAMED = {"ntk": NTK, "conv-ntk": ConvNTK, "linear": Linear, "rbf": RBF}
 
-__all__ = ["NTK", "RBF", "ConvNTK", "Kernel", "Linear"]
+__all__ = ["NTK", "RBF", "ConvNTK", "Kernel", "Linear", "StoredKernel"]

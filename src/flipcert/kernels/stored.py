@@ -24,7 +24,9 @@ LARGEST_TRAINING_KERNEL = 2**32
 class StoredKernel(Kernel):
     """The kernel of given rows, which are known to it by their numbers.
 
-    Estimators are fitted on :attr:`train_rows` instead of the training inputs, and certify :attr:`test_rows`.
+    Estimators are fitted on :attr:`train_rows` instead of the training inputs, and certify :attr:`test_rows`. Row
+    numbers say nothing about the content that partitions go by, so an ensemble is given its ``partition`` by
+    :func:`flipcert.assign_partitions`.
 
     Parameters
     ----------
@@ -36,6 +38,20 @@ class StoredKernel(Kernel):
         File that the values are kept in; one that is there already is used again.
     n_jobs : int, optional
         Threads; all cores by default.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> import flipcert
+    >>> X, y = load_digits(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kernel = StoredKernel(flipcert.kernels.NTK(activation="relu"), X[::2], X[1::2], f"{folder}/kernel.npy")
+    ...     for reg in (0.1, 10.0):
+    ...         model = flipcert.KernelRidge(kernel, reg=reg).fit(kernel.train_rows, y[::2])
+    ...         print(model.certify(kernel.test_rows).radius[:4])
+    [4 2 1 2]
+    [10  6  4  5]
     """
 
     def __init__(

@@ -1,26 +1,79 @@
-"""Training data as estimators take them: checked, and never copied if they are larger than memory."""
+"""Training data as estimators take them: checked, encoded, and never copied if they are larger than memory."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 from flipcert.engine.mapped import is_large, row_pieces
+from flipcert.labels.encoding import encode_labels
+from flipcert.labels.labels import Labels
+from flipcert.labels.validation import check_mask, check_n_jobs
 
 
-def check_training(estimator: Any, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Inputs of single or double precision and their labels.
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """What ``fit`` was given, ready for use.
 
-    A memory-mapped array of either precision, row after row, is looked at in pieces and stays where it is.
+    Attributes
+    ----------
+    inputs : ndarray of shape (n_samples, n_features)
+        Training inputs, row after row.
+    targets : ndarray of shape (n_samples,)
+        Training labels as the user wrote them.
+    trusted : ndarray of bool of shape (n_samples,) or None
+        Labels that an attacker cannot flip; None if nobody named any.
+    classes : ndarray
+        The label space, sorted.
+    labels : Labels
+        The labels as an attacker sees them, in class indices.
+    """
+
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+    trusted: NDArray[np.bool_] | None
+    classes: NDArray[Any]
+    labels: Labels
+
+
+def read_training_set(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    trusted: ArrayLike | None = None,
+    *,
+    dtype: Sequence[DTypeLike] = (np.float64, np.float32),
+    copy: bool = False,
+) -> TrainingSet:
+    """Check and encode the arguments of ``fit``, in the label space that the estimator names or ``y`` shows.
+
+    Whatever estimators have in common is read here: ``n_jobs`` (where there is one), ``classes``, and all that ``fit``
+    takes. scikit-learn's ``n_features_in_`` and ``feature_names_in_`` are set. Inputs of any other ``dtype`` become the
+    first one; ``copy`` is for who looks at them again after ``fit``.
+    """
+    check_n_jobs(getattr(estimator, "n_jobs", None))
+    inputs, targets = _check_data(estimator, X, y, list(dtype), copy)
+    classes, codes = encode_labels(targets, estimator.classes)
+    mask = check_mask(trusted, targets.size)
+    labels = Labels.of(codes, classes.size, mask, space_is_fixed=estimator.classes is not None)
+    return TrainingSet(inputs, targets, mask, classes, labels)
+
+
+def _check_data(
+    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: list[DTypeLike], copy: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Inputs and their labels.
+
+    A memory-mapped array of a fitting type, row after row, is looked at in pieces and stays where it is.
     """
     large = is_large(X)
-    inputs, targets = validate_data(
-        estimator, X, y, dtype=[np.float64, np.float32], order="C", ensure_all_finite=not large
-    )
+    inputs, targets = validate_data(estimator, X, y, dtype=dtype, order="C", copy=copy, ensure_all_finite=not large)
     if large:
         for _, rows in row_pieces(inputs):
             assert_all_finite(rows, input_name="X")

@@ -56,7 +56,9 @@ class NearestWeights(Weights):
         squares = row_norms(points) ** 2
         reach = (np.sqrt(squares) + np.sqrt(self._squares.max())) ** 2
         if not np.isfinite(reach).all():
-            raise ValueError("distances overflow: X is too far from the training inputs; rescale the features.")
+            raise ValueError(
+                "distances overflow: test points are too far from the training inputs; rescale the features."
+            )
         rough = -2.0 * (points @ self._scaled.T)
         rough += squares[:, None]
         rough += self._squares

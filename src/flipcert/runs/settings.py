@@ -21,6 +21,7 @@ from flipcert.classifiers import (
 )
 from flipcert.classifiers.description import describe
 from flipcert.ensemble import PartitionEnsemble
+from flipcert.ensemble.partition import RULES
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ class Settings:
     time_limit: float = 60.0
 
     def __post_init__(self) -> None:
-        for name, value, known in (("model", self.model, MODELS), ("scale", self.scale, SCALES)):
+        chosen = (("model", self.model, MODELS), ("scale", self.scale, SCALES))
+        for name, value, known in (*chosen, ("partition-rule", self.partition_rule, RULES)):
             if value not in known:
                 raise ValueError(f"--{name} must be one of {', '.join(known)}; got {value!r}.")
         if self.partitions < 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,9 +18,8 @@ from flipcert.classifiers.milp_svm.machine import Machine, rounding_of_sums
 from flipcert.classifiers.milp_svm.point import Point
 from flipcert.engine.blocks import map_tasks, one_blas_thread
 from flipcert.engine.rounding import SAFETY
-from flipcert.labels.encoding import encode_labels
-from flipcert.labels.labels import Labels
-from flipcert.labels.validation import check_mask, check_n_jobs, check_number
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_number
 from flipcert.linear.kernel_rows import is_precomputed, largest_row_sum, ready_kernel, svm_weights
 from flipcert.linear.model import Block, LabelLinearModel
 from flipcert.linear.product import ProductWeights
@@ -116,20 +116,17 @@ class MilpSVM(CertifiedByCosts):
         -------
         self
         """
-        check_n_jobs(self.n_jobs)
         C = check_number(self.C, "C")
         check_number(self.time_limit, "time_limit")
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C")
-        self.classes_, codes = encode_labels(targets, self.classes)
-        self._labels = Labels.of(
-            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
-        )
+        training = read_training_set(self, X, y, trusted, dtype=[np.float64])
+        self.classes_, self._labels = training.classes, training.labels
+        inputs = training.inputs
         # The same machine with C small enough: the answer below the threshold, and what it knows of the kernel above.
         self._kernel = ready_kernel(self.kernel, inputs)
-        fixed = Labels.of(codes, self.classes_.size, check_mask(trusted, targets.size))
+        fixed = replace(self._labels, space_is_fixed=True)
         self._small = LabelLinearModel(fixed, svm_weights(self._kernel, inputs), self.n_jobs)
         self._largest_row_sum = largest_row_sum(self._kernel, inputs, self.n_jobs)
-        rounding = targets.size * float(np.finfo(np.float64).eps)
+        rounding = inputs.shape[0] * float(np.finfo(np.float64).eps)
         self._is_small = C * self._largest_row_sum <= 1 + rounding
         self._machines = {} if self._is_small else self._fit_machines(inputs, C)
         self._description = describe(self)

@@ -19,9 +19,9 @@ from flipcert.classifiers.network.squared import TrainedWeights
 from flipcert.classifiers.network.stability import ConvexRun, Stability
 from flipcert.classifiers.network.training import Samples, forward, train
 from flipcert.engine.blocks import map_blocks
-from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
-from flipcert.labels.validation import check_choice, check_integers, check_mask, check_n_jobs, check_number
+from flipcert.labels.training_set import read_training_set
+from flipcert.labels.validation import check_choice, check_integers, check_number
 from flipcert.linear.model import LabelLinearModel
 from flipcert.results.flip_costs import FlipCosts
 
@@ -149,14 +149,11 @@ class BoundedNetwork(CertifiedByCosts):
         -------
         self
         """
-        check_n_jobs(self.n_jobs)
         load_torch()
         # A copy: the training set is looked at again for certificates.
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C", copy=True)
-        self.classes_, codes = encode_labels(targets, self.classes)
-        self._labels = labels = Labels.of(
-            codes, self.classes_.size, check_mask(trusted, targets.size), space_is_fixed=self.classes is not None
-        )
+        training = read_training_set(self, X, y, trusted, dtype=[np.float64], copy=True)
+        self.classes_, self._labels = training.classes, training.labels
+        inputs, labels = training.inputs, training.labels
         self._limit = labels.n_movable
         if self.max_flips is not None:
             most = check_integers(self.max_flips, "max_flips", minimum=0, ndim=0)
@@ -164,7 +161,7 @@ class BoundedNetwork(CertifiedByCosts):
                 raise ValueError(f"max_flips must be at most {labels.n_labels}, the number of labels; got {most}.")
             self._limit = min(self._limit, int(most))
         self._plan = plan = self._make_plan(inputs)
-        samples = Samples.of(inputs, codes, labels.coded.movable)
+        samples = Samples.of(inputs, labels.codes, labels.coded.movable)
         with one_torch_thread:
             for layers in train(plan, samples):
                 self._layers = layers

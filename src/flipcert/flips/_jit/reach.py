@@ -12,7 +12,7 @@ from flipcert.flips._jit.mixture import tighten
 from flipcert.flips._jit.rival import cheapest_rival, dearest_rival, rival_cost, winner_after
 from flipcert.flips._jit.search import NONE, OPEN, search
 
-LOWER, UPPER, BEST, PUBLISHED_LOWER, PUBLISHED_UPPER, PUBLISHED = range(6)
+LOWER, UPPER, BEST, PUBLISHED_LOWER, PUBLISHED_UPPER = range(5)
 
 
 @compiled
@@ -53,14 +53,13 @@ def row_costs(ladder, scores, first, slack, rounding, unreachable, kind, negativ
         margin[c] = np.inf
         if c == first:
             continue
-        if kind >= PUBLISHED_LOWER:
-            if kind != PUBLISHED_UPPER:
-                gap = scores[first] - scores[c]
-                lower[c], margin[c] = rival_cost(ladder, c, first, gap, slack, unreachable, 1, unreachable, False)
-            if kind != PUBLISHED_LOWER:
-                upper[c], doubt = greedy_cost(ladder, scores, c, True, slack, unreachable)
-                if 0 <= doubt < upper[c]:
-                    return UNDECIDED
+        if kind == PUBLISHED_LOWER:
+            gap = scores[first] - scores[c]
+            lower[c], margin[c] = rival_cost(ladder, c, first, gap, slack, unreachable, 1, unreachable, False)
+        elif kind == PUBLISHED_UPPER:
+            upper[c], doubt = greedy_cost(ladder, scores, c, True, slack, unreachable)
+            if 0 <= doubt < upper[c]:
+                return UNDECIDED
         elif kind == LOWER:
             lower[c], margin[c] = dearest_rival(ladder, scores, c, first, slack, unreachable)
         else:

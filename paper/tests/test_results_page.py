@@ -1,0 +1,39 @@
+"""The committed results page: made from the committed tables, and from nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paper.figures.figure import all_figures
+from paper.figures.page import render
+from paper.figures.reproduction import PAGE, read_results
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def test_committed_tables_make_the_committed_page():
+    assert render(read_results(RESULTS)) == (RESULTS / PAGE).read_text()
+
+
+def test_every_table_has_its_plot_and_every_plot_its_table():
+    tables, plots = ({path.stem for path in RESULTS.glob(f"*.{kind}")} for kind in ("parquet", "webp"))
+    assert tables == plots
+    assert tables <= {figure.name for figure in all_figures()}
+
+
+def test_pictures_are_light():
+    """The page opens at once, and a checkout does not carry them for ever."""
+    assert sum(path.stat().st_size for path in RESULTS.parent.rglob("*") if path.suffix in (".webp", ".svg")) < 2e6
+
+
+@pytest.mark.parametrize(("figure", "rows"), read_results(RESULTS), ids=lambda value: getattr(value, "name", ""))
+def test_tables_have_a_row_for_every_cell(figure, rows):
+    """All that the file of a figure declares was certified, on whole test sets."""
+    if figure.study:
+        return
+    found = [{name: row[name] for name in cell.identity} for cell, row in zip(figure.cells, rows, strict=True)]
+    assert found == [cell.identity for cell in figure.cells]
+    assert {row["n_test"] for row in rows} <= {10_000, 2_163}
+    assert {row["n_train"] for row in rows} <= {50_000, 60_000, 13_007}
