@@ -356,3 +356,113 @@ def test_a_search_on_labels_is_refused(blobs):
     with pytest.raises(ValueError, match="GridSearchCV chose hyper-parameters from labels"):
         flipcert.certify(search, X_test)
     assert len(flipcert.certify(search.best_estimator_, X_test)) == len(X_test)
+
+
+class OwnFit(flipcert.KernelRidge):
+    """Labels change the inputs, and nothing that is inherited knows of it."""
+
+    def fit(self, X, y, trusted=None):
+        return super().fit(X + np.asarray(y)[:, None], y, trusted)
+
+
+class OwnPrediction(flipcert.WeightedNeighbors):
+    def predict(self, X):
+        return super().predict(X)[::-1]
+
+
+class Aside:
+    def fit(self, X, y, trusted=None):
+        return super().fit(np.asarray(X) * np.mean(y), y, trusted)
+
+
+class Mixed(Aside, flipcert.KernelSVM):
+    """The fit of a class that comes before."""
+
+
+class Hidden(flipcert.KernelSVM):
+    def __getattribute__(self, name):
+        return super().__getattribute__("_fit" if name == "fit" else name)
+
+    def _fit(self, X, y, trusted=None):
+        return flipcert.KernelSVM.fit(self, X + np.asarray(y)[:, None], y, trusted)
+
+
+class OwnEnsemble(flipcert.PartitionEnsemble):
+    def fit(self, X, y, trusted=None):
+        return super().fit(X + np.asarray(y)[:, None], y, trusted)
+
+
+Borrowed = type("KernelRidge", (OwnFit,), {"__module__": "flipcert.classifiers.ridge"})
+
+ALTERED = {
+    "fit": (OwnFit(), "OwnFit has a fit of its own"),
+    "prediction": (OwnPrediction(), "OwnPrediction has a predict of its own"),
+    "mixed": (Mixed(), r"Mixed has a fit of its own \(from Aside\), but \w+ comes from LabelLinearClassifier"),
+    "hidden": (Hidden(), "Hidden has a __getattribute__ of its own"),
+    "borrowed name": (Borrowed(), "has a fit of its own"),
+}
+
+
+@pytest.mark.parametrize("name", [*ALTERED, "ensemble"])
+def test_classifiers_whose_fit_is_not_the_one_that_is_proven_are_refused(name, blobs):
+    X, y, X_test, _ = blobs
+    told = "OwnEnsemble has a fit of its own"
+    model, told = ALTERED.get(name, (OwnEnsemble(flipcert.KernelSVM(), 3), told))
+    for fitted in (model.fit(X, y), make_pipeline(StandardScaler(), model).fit(X, y)):
+        for ask in (flipcert.certify, flipcert.worst_flips):
+            with pytest.raises(ValueError, match=told):
+                ask(fitted, X_test)
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_bases_whose_fit_is_not_the_one_that_is_proven_are_refused(name, blobs):
+    X, y, _, _ = blobs
+    model, told = ALTERED[name]
+    for base in (model, make_pipeline(StandardScaler(), model)):
+        with pytest.raises(ValueError, match=told):
+            flipcert.PartitionEnsemble(base, 3).fit(X, y)
+
+
+def test_objects_with_methods_of_their_own_are_refused(blobs):
+    X, y, X_test, _ = blobs
+    for name in ("fit", "predict", "certify", "_make_weights"):
+        model = flipcert.KernelRidge().fit(X, y)
+        setattr(model, name, lambda *arguments, **options: None)
+        with pytest.raises(ValueError, match=f"this KernelRidge object has a {name} of its own"):
+            flipcert.certify(model, X_test)
+
+
+class Doubled(flipcert.KernelRidge):
+    """Other weights, which never see a label, and all else as it is."""
+
+    def __init__(self, kernel="rbf", reg=1.0, classes=None, n_jobs=None):
+        super().__init__(kernel, reg, classes, n_jobs)
+
+    def _weights(self, X, out):
+        super()._weights(X, out)
+        out *= 2
+
+    def score(self, X, y):
+        return 1.0
+
+
+class Vouched(OwnFit):
+    """Someone who proves his own."""
+
+    def certify(self, X, **options):
+        return super().certify(X, **options)
+
+    def worst_flips(self, X, **options):
+        return [None] * len(X)
+
+
+def test_subclasses_with_weights_or_proofs_of_their_own_are_welcome(blobs):
+    X, y, X_test, _ = blobs
+    usual = flipcert.KernelRidge("rbf").fit(X, y).certify(X_test)
+    doubled = Doubled().fit(X, y)
+    assert np.array_equal(flipcert.certify(doubled, X_test).radius, usual.radius)
+    assert len(flipcert.worst_flips(doubled, X_test)) == len(X_test)
+    assert flipcert.PartitionEnsemble(Doubled(), 3).fit(X, y).certify(X_test).radius.size == len(X_test)
+    vouched = Vouched().fit(X, y)
+    assert len(flipcert.certify(vouched, X_test)) == len(X_test)
+    assert flipcert.worst_flips(vouched, X_test)[0] is None

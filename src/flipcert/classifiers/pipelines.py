@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from flipcert.classifiers.description import behind
 from flipcert.labels.known_transformers import require_label_free
+from flipcert.labels.own_methods import require_proven
 from flipcert.labels.randomness import chances
 from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of
 from flipcert.results.certificates import Certificates
@@ -41,6 +42,9 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
     them, sample weights that were computed from them, a transformer that was fitted on them and then frozen. Choose on
     trusted labels, or fix things beforehand. Functions given to a transformer must be deterministic.
 
+    A subclass of an estimator of flipcert with a ``fit`` or a ``predict`` of its own is refused, as nothing is proven
+    about these, unless it has a ``certify`` of its own too.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -52,8 +56,8 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
     >>> flipcert.certify(model, X[1::2]).radius[:5]
     array([ 5,  7, 10, 14,  7])
     """
-    classifier, inputs = _classifier_and_inputs(model, X)
-    certificates: Certificates = classifier.certify(inputs, threat=threat, **options)
+    classifier, inputs = _classifier_and_inputs(model, X, "certify")
+    certificates: Certificates = classifier.certify(inputs, **_named(threat), **options)
     return replace(certificates, model=behind(model, certificates.model))
 
 
@@ -90,12 +94,17 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
     >>> f"{len(witness)} flips turn {y[1]} into {flipped[0]}"
     '6 flips turn 0 into 1'
     """
-    classifier, inputs = _classifier_and_inputs(model, X)
-    witnesses: list[Witness | None] = classifier.worst_flips(inputs, threat=threat, **options)
+    classifier, inputs = _classifier_and_inputs(model, X, "worst_flips")
+    witnesses: list[Witness | None] = classifier.worst_flips(inputs, **_named(threat), **options)
     return witnesses
 
 
-def _classifier_and_inputs(model: Any, X: ArrayLike) -> tuple[Any, Any]:
+def _named(threat: str) -> dict[str, str]:
+    """The threat as an argument; classifiers of others need not know of it unless there is another than flips."""
+    return {} if threat == "flips" else {"threat": threat}
+
+
+def _classifier_and_inputs(model: Any, X: ArrayLike, question: str) -> tuple[Any, Any]:
     """The classifier that answers, and the rows as it sees them, if labels and chance have no say in these."""
     for pipeline in pipelines_of(model):
         require_label_free(pipeline)
@@ -117,4 +126,5 @@ def _classifier_and_inputs(model: Any, X: ArrayLike) -> tuple[Any, Any]:
             f"{type(classifier).__name__} has no certificate; use a flipcert estimator, "
             f"or PartitionEnsemble({type(classifier).__name__}(...))."
         )
+    require_proven(classifier, question)
     return classifier, inputs_of_final_step(model, X)

@@ -148,6 +148,8 @@ def _withstood(flips: FlipList) -> str:
     exposure = Exposure(flips.n_labels, flips.n_attackable)
     if exposure.n_attackable == 0:
         return f"no label can be flipped, as {exposure.all_trusted}"
+    if flips.radius and not flips.proven:
+        return f"by the published formula, no {plural(flips.radius, 'flip')} would change that, which is not proven"
     if flips.radius >= exposure.n_attackable:
         return f"no flips of the {exposure.counted} change that{exposure.aside}"
     none = "a single flip changes that" if flips.indices.size == 1 else "that is not proven to withstand a single flip"

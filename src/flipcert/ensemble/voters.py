@@ -14,6 +14,7 @@ from flipcert.classifiers.label_linear import LabelLinearClassifier
 from flipcert.ensemble.turns import turn_of
 from flipcert.labels.encoding import predicted_indices, refuse_other_classes
 from flipcert.labels.known_transformers import is_label_free
+from flipcert.labels.own_methods import require_proven
 from flipcert.labels.randomness import chances
 from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of, prefix_of_final_step, transforms
 from flipcert.linear.model import LabelLinearModel
@@ -104,6 +105,7 @@ def fit_voter(
     refuse_other_classes(model, classes, "PartitionEnsemble")
     _seed(model, number)
     if is_white_box(estimator):
+        require_proven(final_step(estimator), "flip_costs")
         _fit_white_box(model, number, X, y, classes, trusted)
         return Voter(model, members, can_turn)
     if np.unique(y).size == 1:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from flipcert.report.chart import Plot, element, linear, logarithmic, round_ticks
 from flipcert.report.curve_names import place_labels
 from flipcert.report.series import Bins, Curves, Medians
-from flipcert.report.words import Exposure, amount, between, outside, percent, plural, shorten, tick
+from flipcert.report.words import Exposure, amount, between, flipped, outside, percent, plural, shorten, tick
 
 Legend = list[tuple[int, str, str]]  # number and style of a series, what it shows
 
@@ -65,7 +65,7 @@ def accuracy_figure(
     start, end = percent(curves.proven[0]), percent(curves.proven[-1])
     described = (
         f"Line chart: share of test points {names.proven}, from {start} without flips "
-        f"to {end} at {last:,} flipped labels. The table below has the numbers."
+        f"to {end} at {flipped(last)}. The table below has the numbers."
     )
     legend: Legend = [(series, style, name) for series, style, name, _, _ in lines]
     data = {
@@ -93,10 +93,10 @@ def histogram(bins: Bins, exposure: Exposure, *, labelled: bool) -> tuple[Markup
         for i, (right, wrong) in enumerate(zip(bins.counting, bins.others, strict=True))
     ]
     if beyond:
-        any_flips = "any number of flips" + exposure.only(" of labels that are not trusted")
+        any_flips = "Proven to withstand any number of flips" + exposure.only(" of labels that are not trusted")
         columns.append((len(heights) + 1, *bins.beyond, any_flips))
     for i, right, wrong, flips in columns:
-        said = f"Proven to withstand {flips}: {plural(right, f'{kind} prediction'.strip())}"
+        said = f"{flips}: {plural(right, f'{kind} prediction'.strip())}"
         said += f", {wrong:,} wrong" if labelled else ""
         if right:
             plot.bar(i + 0.06, i + 0.94, 0, right, "bar counting", said, 0)
@@ -119,7 +119,9 @@ def histogram(bins: Bins, exposure: Exposure, *, labelled: bool) -> tuple[Markup
 
 
 def _flips(low: int, high: int) -> str:
-    return "1 flip" if low == high == 1 else "no flip" if high == 0 else f"{between(low, high)} flips"
+    if high == 0:
+        return "Not proven to withstand a flip"
+    return "Proven to withstand " + ("1 flip" if low == high == 1 else f"{between(low, high)} flips")
 
 
 def sweep_figure(

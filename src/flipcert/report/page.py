@@ -164,7 +164,8 @@ def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
         which = "Whichever of these labels" if best.exposure.n_trusted else "Whichever labels"
         told = f"{which} an attacker picks, and to whichever of the classes: this is proven, not estimated."
         if proven == best.reach and best.exposure.n_trusted:
-            told = "To whichever of the classes they are flipped: this is proven, not estimated."
+            which = "it is" if best.reach == 1 else "they are"
+            told = f"To whichever of the classes {which} flipped: this is proven, not estimated."
         if attacked is not None and proven == attacked < best.reach and best.counts.sum() > 1:
             told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
         sentences.append(told)
@@ -197,7 +198,7 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
         kept = "proven correct" if best.labelled else "proven unchanged"
         remark = f"{best.exposure.share(flips)} of the {best.exposure.labels} flipped"
         figures.append((f"{kept} under {plural(flips, 'flip')}", percent(best.standing.kept), remark))
-        others = "" if c.exact.all() else "the others are lower bounds"
+        others = "" if c.exact.all() else "the others are lower bounds" if c.exact.any() else "all are lower bounds"
         figures.append(("radii known exactly", percent(c.exact.mean()), others))
     n = best.result.n_partitions
     trusted = f"{best.exposure.n_trusted:,}" if best.reach else "all"

@@ -18,6 +18,10 @@ _NOT_PROVEN = (
 )
 
 
+# Models whose scores are sums of weights, by the names that descriptions give them.
+_OF_WEIGHTS = ("svm", "ridge", "neighbors")
+
+
 def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     """Terms and explanations, with the numbers of all results where they matter."""
     results = [s.result for s in summaries]
@@ -38,7 +42,7 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
             "not break all of the points that fall at that number, so an attack on many points at once takes at least "
             "as many flips, and usually more.",
         ),
-        _tightness(summaries),
+        *([_tightness(summaries)] if any(e.n_attackable for e in exposures) else []),
     ]
     told += _votes_alone(results)
     told += [
@@ -154,6 +158,8 @@ def _rounding(summaries: Sequence[Summary]) -> tuple[str, str]:
     total = sum(len(s.result.certificates) for s in summaries)
     sensitive = sum(int(np.sum(s.result.certificates.rounding_sensitive)) for s in summaries)
     text = "Scores are compared exactly, for the weights as they were computed. "
+    if not all(s.result.model in _OF_WEIGHTS for s in summaries):
+        text = "Where a score is a sum of weights, it is compared exactly, for the weights as they were computed. "
     if sensitive == 0:
         return "Rounding", text + "No certificate here is so close that other rounding of the weights could change it."
     verb = "is" if sensitive == 1 else "are"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import watched_by
 from flipcert.ensemble import PartitionEnsemble
+from flipcert.report.words import is_proven
 from flipcert.runs.inputs import scaled_features
 from flipcert.runs.job import Stages
 from flipcert.runs.settings import Settings
@@ -29,6 +30,8 @@ class FlipList:
         attack is known).
     radius : int
         Flips that are proven not to suffice; as many as there are labels if none ever do.
+    proven : bool
+        Whether that is so; a published formula says more than is proven.
     n_labels, n_attackable : int
         Number of training labels, and of those that are not trusted.
     exact : bool
@@ -47,6 +50,7 @@ class FlipList:
     label: Any
     target: Any
     radius: int
+    proven: bool
     n_labels: int
     n_attackable: int
     exact: bool
@@ -87,6 +91,7 @@ def flip_list(
         label=None if test.y is None else test.y[row].item(),
         target=None if witness is None else certificates.target[0].item(),
         radius=int(certificates.radius[0]),
+        proven=is_proven(certificates),
         n_labels=certificates.n_labels,
         n_attackable=certificates.n_attackable,
         exact=bool(certificates.exact[0]),
