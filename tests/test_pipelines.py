@@ -438,9 +438,16 @@ class Doubled(flipcert.KernelRidge):
     def __init__(self, kernel="rbf", reg=1.0, classes=None, n_jobs=None):
         super().__init__(kernel, reg, classes, n_jobs)
 
-    def _weights(self, X, out):
-        super()._weights(X, out)
-        out *= 2
+    def _make_weights(self, X):
+        weights = super()._make_weights(X)
+        form = weights.form
+
+        def twice(rows, out):
+            form(rows, out)
+            out *= 2
+
+        weights.form = twice
+        return weights
 
     def score(self, X, y):
         return 1.0

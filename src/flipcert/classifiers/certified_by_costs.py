@@ -25,7 +25,7 @@ from flipcert.results.witness import Witness, in_user_labels
 class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of classifiers that certify through :class:`FlipCosts`.
 
-    A subclass says what is known of them (``costs_and_attacks``) and which class comes second (``_runner_up``); it
+    A subclass says what is known of them (``_known_costs``) and which class comes second (``_runner_up``); it
     keeps ``classes_``, ``_labels`` and ``_description``.
     """
 
@@ -34,15 +34,29 @@ class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _description: dict[str, Any]
 
     @abstractmethod
-    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
-        """Flip costs in class indices, and the attacks behind them, as an ensemble asks its base classifiers for them.
-
-        The label space is taken as fixed. ``exact`` asks for as much as can be had, class by class.
-        """
+    def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
+        """Check the inputs and bound their flip costs; ``exact`` asks for as much as can be had, class by class."""
 
     def _cheapest_costs(self, X: ArrayLike) -> FlipCosts:
         """Flip costs where only the cheapest change of prediction matters."""
-        return self.costs_and_attacks(X)
+        return self._known_costs(X, exact=False)
+
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+        """Flip costs in class indices with the attacks behind them, as an ensemble asks its base classifiers for them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        exact : bool, default=False
+            Find out as much as can be had, class by class.
+
+        Returns
+        -------
+        FlipCosts
+            As if the label space were fixed.
+        """
+        return self._known_costs(X, exact)
 
     @abstractmethod
     def _check_test(self, X: ArrayLike) -> NDArray[Any]:

@@ -173,8 +173,7 @@ class FixedBudget(CertifiedByCosts):
     # Verifiers may take their time.
     _rows_together = 64
 
-    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
-        """Flip costs in class indices: one for all classes, and no attack is known."""
+    def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
         rows = self._check_test(X)
         prediction = self._predicted(rows)
         proven = self._search(rows)

@@ -385,9 +385,23 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         watcher: Watcher | None = None,
         looks_for_attacks: bool = False,
     ) -> list[Any]:
-        """Put a question to the voters about every block of rows: ``question(voters, block, n_rows)``.
+        """Put a question to the voters about every block of rows.
 
-        Blocks are full; their first ``n_rows`` rows are meant.
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        question : callable
+            ``question(voters, block, n_rows)`` is called on every block; the first ``n_rows`` rows of it are meant.
+        watcher : Watcher, optional
+            Who looks on.
+        looks_for_attacks : bool, default=False
+            Whether attacks are asked for, which stay where they were found.
+
+        Returns
+        -------
+        list
+            One answer a block.
         """
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")

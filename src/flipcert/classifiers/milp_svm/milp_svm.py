@@ -208,8 +208,7 @@ class MilpSVM(CertifiedByCosts):
         scores = self._scores(self._check_test(X))
         return scores[:, 1] if self.classes_.size == 2 else scores
 
-    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
-        """Flip costs in class indices, as far as they are found in time, and the attacks behind them."""
+    def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
         return self._costs(self._check_test(X), exact, cheapest=False)
 
     def _cheapest_costs(self, X: ArrayLike) -> FlipCosts:

@@ -262,8 +262,7 @@ class BoundedNetwork(CertifiedByCosts):
         scores = np.concatenate(map_blocks(partial(_forward, self._layers), rows, 32 * widest, self.n_jobs))
         return scores, scores.argmax(axis=1)
 
-    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
-        """Flip costs in class indices, and attacks where the labels enter linearly."""
+    def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
         rows = self._check_test(X)
         if self._exact is not None:
             costs = self._exact.costs(rows, time_limit=_TIME_LIMIT if exact else None)

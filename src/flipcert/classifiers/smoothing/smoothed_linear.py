@@ -187,7 +187,21 @@ class SmoothedLinear(KernelRidge):
         return replace(model.radii_of(block.inputs, model.held_rows(block)), radius=costs.min(axis=1) - 1)
 
     def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
-        """Costs of smoothing from below, those of the ridge regression and its attacks from above."""
+        """Flip costs in class indices with the attacks behind them, as an ensemble asks its base classifiers for them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        exact : bool, default=False
+            Find out as much as can be had, class by class.
+
+        Returns
+        -------
+        FlipCosts
+            Costs of smoothing from below, those of the ridge regression and its attacks from above, as if the label
+            space were fixed.
+        """
         self._warn_if_published()
         model, rows = self._asked(X)
         return model.costs(rows, refine=self._smoothed)
