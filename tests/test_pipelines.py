@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -365,6 +366,13 @@ class OwnFit(flipcert.KernelRidge):
         return super().fit(X + np.asarray(y)[:, None], y, trusted)
 
 
+class OwnLabels(flipcert.KernelRidge):
+    """The same by the door inside."""
+
+    def _fit(self, training):
+        super()._fit(replace(training, inputs=training.inputs + training.labels.codes[:, None]))
+
+
 class OwnPrediction(flipcert.WeightedNeighbors):
     def predict(self, X):
         return super().predict(X)[::-1]
@@ -381,9 +389,9 @@ class Mixed(Aside, flipcert.KernelSVM):
 
 class Hidden(flipcert.KernelSVM):
     def __getattribute__(self, name):
-        return super().__getattribute__("_fit" if name == "fit" else name)
+        return super().__getattribute__("_other_fit" if name == "fit" else name)
 
-    def _fit(self, X, y, trusted=None):
+    def _other_fit(self, X, y, trusted=None):
         return flipcert.KernelSVM.fit(self, X + np.asarray(y)[:, None], y, trusted)
 
 
@@ -396,8 +404,9 @@ Borrowed = type("KernelRidge", (OwnFit,), {"__module__": "flipcert.classifiers.r
 
 ALTERED = {
     "fit": (OwnFit(), "OwnFit has a fit of its own"),
+    "labels": (OwnLabels(), "OwnLabels has a _fit of its own"),
     "prediction": (OwnPrediction(), "OwnPrediction has a predict of its own"),
-    "mixed": (Mixed(), r"Mixed has a fit of its own \(from Aside\), but \w+ comes from LabelLinearClassifier"),
+    "mixed": (Mixed(), r"Mixed has a fit of its own \(from Aside\), but \w+ comes from CertifiedClassifier"),
     "hidden": (Hidden(), "Hidden has a __getattribute__ of its own"),
     "borrowed name": (Borrowed(), "has a fit of its own"),
 }

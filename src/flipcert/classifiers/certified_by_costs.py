@@ -7,31 +7,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 
+from flipcert.classifiers.certified import CertifiedClassifier
 from flipcert.engine.blocks import watched_blocks
 from flipcert.engine.watch import current_watcher
 from flipcert.flips.label_space import NAME_THE_SPACE
 from flipcert.labels.encoding import predicted_indices
-from flipcert.labels.labels import Labels
-from flipcert.labels.threats import check_threat
-from flipcert.labels.validation import check_choice, check_integers
+from flipcert.labels.validation import check_integers
 from flipcert.results.certificates import Certificates
-from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.flip_costs import FlipCosts
-from flipcert.results.witness import Witness, in_user_labels
+from flipcert.results.witness import Witness
 
 
-class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CertifiedByCosts(CertifiedClassifier):
     """Base of classifiers that certify through :class:`FlipCosts`.
 
-    A subclass says what is known of them (``_known_costs``) and which class comes second (``_runner_up``); it
-    keeps ``classes_``, ``_labels`` and ``_description``.
+    A subclass says what is known of them (``_known_costs``) and which class comes second (``_runner_up``).
     """
-
-    classes_: NDArray[Any]
-    _labels: Labels
-    _description: dict[str, Any]
 
     @abstractmethod
     def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
@@ -66,53 +58,16 @@ class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class with the second highest score."""
 
-    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
-        """Fewest label flips after which each class is predicted.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        bound : {"lower", "upper", "exact"}, default="lower"
-            Proven from below, reached by an attack, or both; :class:`flipcert.UnsolvedError` if they differ.
-        time_limit
-            For label-linear classifiers; this one does what it can either way.
-
-        Returns
-        -------
-        ndarray of int64 of shape (n_test, n_classes)
-            0 for the class predicted now; one more than there are training labels where no labelling leads to the
-            class, or, with ``bound="upper"``, where no attack is known.
-        """
-        check_choice(bound, "bound", ("lower", "upper", "exact"))
+    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
         costs = self.costs_and_attacks(X, exact=bound != "lower").in_label_space(self._labels)
         how_to_close = self._how_to_close if self._labels.space_is_fixed else self._how_to_close + NAME_THE_SPACE
         return costs.of_bound(bound, self.classes_, how_to_close)
 
     _how_to_close = ""
 
-    def certify(
-        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
-    ) -> Certificates:
-        """Certify each prediction: how many label flips it withstands.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        threat : {"flips"}, default="flips"
-            What an attacker does to the training set.
-        exact, time_limit
-            For ensembles; this classifier does what it can either way.
-
-        Returns
-        -------
-        Certificates
-        """
-        check_threat(threat, self)
+    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
         rows = self._check_test(X)
-        blocks = watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher())
-        return certificates_of_blocks(blocks, self.classes_, self._description)
+        return watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher())
 
     # Rows that are certified at a time, and kept if someone watches; None takes all at once.
     _rows_together: int | None = None
@@ -133,31 +88,11 @@ class CertifiedByCosts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_attackable=self._labels.n_movable,
         )
 
-    def worst_flips(
-        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
-    ) -> list[Witness | None]:
-        """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        threat : {"flips"}, default="flips"
-            What an attacker does to the training set.
-        exact, time_limit
-            As in :meth:`certify`.
-
-        Returns
-        -------
-        list of Witness or None
-            ``witness.indices`` into the training set and ``witness.labels`` to put there. None where no attack is
-            known.
-        """
-        check_threat(threat, self)
+    def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
         costs = self._cheapest_costs(X).in_label_space(self._labels)
         _, upper, target = costs.cheapest(self._labels.n_labels)
         return [
-            in_user_labels(costs.attack(t, int(c)), self.classes_) if cost <= self._labels.n_labels else None
+            costs.attack(t, int(c)) if cost <= self._labels.n_labels else None
             for t, (cost, c) in enumerate(zip(upper, target, strict=True))
         ]
 

@@ -14,10 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.certified_by_costs import CertifiedByCosts
-from flipcert.classifiers.description import describe
 from flipcert.labels.encoding import class_indices, predicted_indices, refuse_other_classes
 from flipcert.labels.steps import prefix_of_final_step
-from flipcert.labels.training_set import read_training_set
+from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_integers
 from flipcert.results.flip_costs import FlipCosts
 
@@ -94,37 +93,18 @@ class FixedBudget(CertifiedByCosts):
         tags.input_tags.pairwise = hasattr(self.estimator, "fit") and get_tags(self.estimator).input_tags.pairwise
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> FixedBudget:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
-            without the labels under attack, or the certificate is void.
-        y : array-like of shape (n_samples,)
-            Training labels of any type.
-        trusted : array-like of bool of shape (n_samples,), optional
-            Labels that an attacker cannot flip. The classifier is told if its ``fit`` takes them; the verifier may
-            ignore them.
-
-        Returns
-        -------
-        self
-        """
+    def _check_parameters(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             raise ValueError(f"estimator must be a classifier object, such as SVC(); got {self.estimator!r}.")
         if not callable(self.is_robust):
             raise ValueError(f"is_robust must be a function of (model, X, n_flips); got {self.is_robust!r}.")
-        training = read_training_set(self, X, y, trusted)
-        self.classes_, self._labels = training.classes, training.labels
+
+    def _fit(self, training: TrainingSet) -> None:
         if self.max_flips is not None:
             most = int(check_integers(self.max_flips, "max_flips", minimum=0, ndim=0))
             if most > self._labels.n_labels:
                 raise ValueError(f"max_flips={most} is above the number of training labels, {self._labels.n_labels}.")
         self.estimator_ = self._fitted(training.inputs, training.targets, training.trusted)
-        self._description = describe(self)
-        return self
 
     def _fitted(self, X: NDArray[Any], y: NDArray[Any], mask: NDArray[np.bool_] | None) -> Any:
         model = clone(self.estimator)
@@ -139,20 +119,12 @@ class FixedBudget(CertifiedByCosts):
         takes_mask = "trusted" in inspect.signature(model.fit).parameters
         return model.fit(X, y, **({"trusted": mask} if takes_mask else {}))
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_test,)
-        """
+    def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         rows = self._check_test(X)
-        return self.classes_[self._predicted(rows)]
+        return self._scores_of(rows), self._predicted(rows)
+
+    def _winners(self, X: ArrayLike) -> NDArray[np.int64]:
+        return self._predicted(self._check_test(X))
 
     @available_if(_has_scores)  # type: ignore[untyped-decorator]
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -167,8 +139,7 @@ class FixedBudget(CertifiedByCosts):
         -------
         ndarray of shape (n_test, n_classes) or (n_test,)
         """
-        scores = self._scores(self._check_test(X))
-        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+        return super().decision_function(X)
 
     # Verifiers may take their time.
     _rows_together = 64
@@ -222,7 +193,7 @@ class FixedBudget(CertifiedByCosts):
             self.estimator_, rows, self.classes_, "give all that it may predict to FixedBudget as classes"
         )
 
-    def _scores(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+    def _scores_of(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Scores of all classes; those that the training labels lack come last."""
         if hasattr(self.estimator_, "decision_function"):
             own = np.asarray(self.estimator_.decision_function(rows), np.float64)
@@ -239,7 +210,7 @@ class FixedBudget(CertifiedByCosts):
         others = np.where(prediction == 0, 1, 0)
         if not _has_scores(self):
             return others  # no ranking: whichever class comes first
-        scores = self._scores(self._check_test(X))
+        scores = self._scores_of(self._check_test(X))
         np.put_along_axis(scores, prediction[:, None], -np.inf, axis=1)
         best = scores.argmax(axis=1)
         return np.where(best == prediction, others, best)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from flipcert.classifiers.description import describe
+from flipcert.classifiers.certified import CertifiedClassifier
 from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.cluster.packing import Rows
@@ -30,15 +30,13 @@ from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
-from flipcert.labels.threats import check_threat
-from flipcert.labels.training_set import read_training_set
-from flipcert.labels.validation import check_choice, check_number
+from flipcert.labels.training_set import TrainingSet
+from flipcert.labels.validation import check_choice
 from flipcert.results.certificates import Certificates
-from flipcert.results.columns import certificates_of_blocks
-from flipcert.results.witness import Witness, in_user_labels
+from flipcert.results.witness import Witness
 
 
-class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PartitionEnsemble(CertifiedClassifier):
     """Ensemble over disjoint partitions of the training set; the class with most votes is the prediction.
 
     A flipped label reaches one base classifier only. Knowing nothing else, each flip may change one vote: the
@@ -109,27 +107,12 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = hasattr(self.estimator, "fit") and get_tags(self.estimator).input_tags.pairwise
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> PartitionEnsemble:
-        """Partition the training set and fit a base classifier on each part.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
-            without the labels under attack, or the certificate is void.
-        y : array-like of shape (n_samples,)
-            Training labels of any type.
-        trusted : array-like of bool of shape (n_samples,), optional
-            Labels that an attacker cannot flip.
-
-        Returns
-        -------
-        self
-        """
+    def _check_parameters(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
             raise ValueError(f"estimator must be a classifier object, such as KernelSVM(); got {self.estimator!r}.")
-        training = read_training_set(self, X, y, trusted)
-        self.classes_, self._labels = training.classes, training.labels
+
+    def _fit(self, training: TrainingSet) -> None:
+        """Partition the training set and fit a base classifier on each part."""
         inputs, targets, mask = training.inputs, training.targets, training.trusted
         pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
         if pairwise and inputs.shape[0] != inputs.shape[1]:
@@ -162,8 +145,6 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             self.electorate_ = GreyBox(voters, self.classes_, self._labels, rule, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
-        self._description = describe(self)
-        return self
 
     @property
     def C_max_(self) -> float:
@@ -171,91 +152,31 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return min(estimator.C_max_ for estimator in self.estimators_)
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the class with most votes, ties to the smaller class.
+    def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Votes of all classes, and the class with most of them, ties to the smaller one."""
+        votes = self._votes(X)
+        counts = self.electorate_.rule.scores(votes, self.classes_.size)
+        return counts.astype(np.float64), counts.argmax(axis=1)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_test,)
-        """
-        winners = self._counts(X).argmax(axis=1)
-        return self.classes_[winners]
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Votes of each class; for two classes the second minus the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_test, n_classes) or (n_test,)
-        """
-        counts = self._counts(X).astype(np.float64)
-        return counts[:, 1] - counts[:, 0] if self.classes_.size == 2 else counts
-
-    def certify(
-        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
-    ) -> Certificates:
-        """Certify each prediction: how many label flips it withstands.
-
-        Costs of label-linear base classifiers are exact where their weights are not negative, and the best bounds
-        elsewhere; others are asked for their costs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        threat : {"flips"}, default="flips"
-            What an attacker does to the training set.
-        exact : bool, default=False
-            Solve integer programs for the costs that still leave a radius open.
-        time_limit : float, default=60.0
-            Seconds for one integer program; a cost that is not solved in time stays a bound.
-
-        Returns
-        -------
-        Certificates
-        """
-        check_threat(threat, self)
-        check_number(time_limit, "time_limit")
-
+    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
         def certify(voters: Electorate, block: NDArray[Any], n_rows: int) -> Certificates:
             return voters.certify(block, n_rows, exact, time_limit)
 
-        return certificates_of_blocks(self.ask(X, certify, current_watcher()), self.classes_, self._description)
+        return self.ask(X, certify, current_watcher())
 
-    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
-        """Fewest label flips after which each class wins the vote.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        bound : {"lower", "upper", "exact"}, default="lower"
-            Proven from below, reached by an attack, or both (by integer programs).
-        time_limit : float, default=60.0
-            Seconds for one integer program (``bound="exact"`` only).
-
-        Returns
-        -------
-        ndarray of int64 of shape (n_test, n_classes)
-        """
-        check_choice(bound, "bound", ("lower", "upper", "exact"))
-        check_number(time_limit, "time_limit")
-
+    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
         def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
             return voters.ballots(block, n_rows, bound == "exact", time_limit)
 
-        rule = self.electorate_.rule
-        return np.concatenate([rule.reach_costs(part, bound, time_limit) for part in self.ask(X, ballots)])
+        parts = self.ask(X, ballots)
+        return np.concatenate([self.electorate_.rule.reach_costs(part, bound, time_limit) for part in parts])
+
+    def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
+        def attacks(voters: Electorate, block: NDArray[Any], n_rows: int) -> list[Witness | None]:
+            return voters.attacks(block, n_rows, exact, time_limit)
+
+        parts = self.ask(X, attacks, current_watcher().progress("attacks"), looks_for_attacks=True)
+        return [witness for part in parts for witness in part]
 
     def voter_costs(
         self, X: ArrayLike, bound: str = "lower", method: str = "best"
@@ -309,37 +230,6 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         costs = [part.lower if bound == "lower" else part.upper for part in parts]
         return np.concatenate([part.votes for part in parts]), np.concatenate(costs)
 
-    def worst_flips(
-        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
-    ) -> list[Witness | None]:
-        """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        threat : {"flips"}, default="flips"
-            What an attacker does to the training set.
-        exact : bool, default=False
-            As in :meth:`certify`.
-        time_limit : float, default=60.0
-            As in :meth:`certify`.
-
-        Returns
-        -------
-        list of Witness or None
-            ``witness.indices`` into the whole training set and ``witness.labels`` to put there. None where no attack
-            is known.
-        """
-        check_threat(threat, self)
-        check_number(time_limit, "time_limit")
-
-        def attacks(voters: Electorate, block: NDArray[Any], n_rows: int) -> list[Witness | None]:
-            return voters.attacks(block, n_rows, exact, time_limit)
-
-        parts = self.ask(X, attacks, current_watcher().progress("attacks"), looks_for_attacks=True)
-        return [in_user_labels(witness, self.classes_) for part in parts for witness in part]
-
     @available_if(lambda self: is_label_linear(self.estimator))  # type: ignore[untyped-decorator]
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
         """Votes for each class at one point while the flips of a witness are made, one after the other.
@@ -368,11 +258,6 @@ class PartitionEnsemble(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 for step, winner in zip(mine, winners[1:], strict=True):
                     path[step + 1 :, i] = winner
         return self.electorate_.rule.scores(path, self.classes_.size).astype(np.float64)
-
-    def _counts(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Votes of each class for each row."""
-        votes = self._votes(X)
-        return self.electorate_.rule.scores(votes, self.classes_.size)
 
     def _votes(self, X: ArrayLike) -> NDArray[np.int64]:
         """Class index that each voter votes for, one row a test point."""

@@ -13,12 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.certified_by_costs import CertifiedByCosts
-from flipcert.classifiers.description import describe
 from flipcert.classifiers.milp_svm.machine import Machine, rounding_of_sums
 from flipcert.classifiers.milp_svm.point import Point
 from flipcert.engine.blocks import map_tasks, one_blas_thread
 from flipcert.engine.rounding import SAFETY
-from flipcert.labels.training_set import read_training_set
+from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_number
 from flipcert.linear.kernel_rows import is_precomputed, largest_row_sum, ready_kernel, svm_weights
 from flipcert.linear.model import Block, LabelLinearModel
@@ -99,27 +98,13 @@ class MilpSVM(CertifiedByCosts):
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> MilpSVM:
-        """Fit the model.
+    _input_types = (np.float64,)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
-            without the labels under attack, or the certificate is void.
-        y : array-like of shape (n_samples,)
-            Training labels of any type.
-        trusted : array-like of bool of shape (n_samples,), optional
-            Labels that an attacker cannot flip.
-
-        Returns
-        -------
-        self
-        """
-        C = check_number(self.C, "C")
+    def _check_parameters(self) -> None:
+        check_number(self.C, "C")
         check_number(self.time_limit, "time_limit")
-        training = read_training_set(self, X, y, trusted, dtype=[np.float64])
-        self.classes_, self._labels = training.classes, training.labels
+
+    def _fit(self, training: TrainingSet) -> None:
         inputs = training.inputs
         # The same machine with C small enough: the answer below the threshold, and what it knows of the kernel above.
         self._kernel = ready_kernel(self.kernel, inputs)
@@ -127,10 +112,8 @@ class MilpSVM(CertifiedByCosts):
         self._small = LabelLinearModel(fixed, svm_weights(self._kernel, inputs), self.n_jobs)
         self._largest_row_sum = largest_row_sum(self._kernel, inputs, self.n_jobs)
         rounding = inputs.shape[0] * float(np.finfo(np.float64).eps)
-        self._is_small = C * self._largest_row_sum <= 1 + rounding
-        self._machines = {} if self._is_small else self._fit_machines(inputs, C)
-        self._description = describe(self)
-        return self
+        self._is_small = self.C * self._largest_row_sum <= 1 + rounding
+        self._machines = {} if self._is_small else self._fit_machines(inputs, self.C)
 
     @property
     def C_max_(self) -> float:
@@ -175,24 +158,6 @@ class MilpSVM(CertifiedByCosts):
                 machines[c] = machine
         return machines
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_test,)
-        """
-        rows = self._check_test(X)
-        if self._is_small:
-            _, winners = self._small.scores(rows)
-            return self.classes_[winners]
-        return self.classes_[self._scores(rows).argmax(axis=1)]
-
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Decision values of the machines; for two classes that of the second.
 
@@ -205,8 +170,15 @@ class MilpSVM(CertifiedByCosts):
         -------
         ndarray of shape (n_test, n_classes) or (n_test,)
         """
-        scores = self._scores(self._check_test(X))
-        return scores[:, 1] if self.classes_.size == 2 else scores
+        values = self._decision_values(self._check_test(X))
+        return values[:, 1] if self.classes_.size == 2 else values
+
+    def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        rows = self._check_test(X)
+        if self._is_small:
+            return self._small.scores(rows)
+        values = self._decision_values(rows)
+        return values, values.argmax(axis=1)
 
     def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
         return self._costs(self._check_test(X), exact, cheapest=False)
@@ -269,11 +241,11 @@ class MilpSVM(CertifiedByCosts):
         return np.where(lower > labels.n_movable, labels.unreachable, lower)
 
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
-        scores = self._scores(self._check_test(X))
+        scores = self._decision_values(self._check_test(X))
         np.put_along_axis(scores, prediction[:, None], -np.inf, axis=1)
         return scores.argmax(axis=1)
 
-    def _scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _decision_values(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Decision values of all classes."""
         kernel = self._kernel_rows(rows)
         if self._is_small:

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.certified_by_costs import CertifiedByCosts
-from flipcert.classifiers.description import describe
 from flipcert.classifiers.network import function_space
 from flipcert.classifiers.network.boxes import Boxes
 from flipcert.classifiers.network.function_space import FunctionSpace
@@ -20,7 +19,7 @@ from flipcert.classifiers.network.stability import ConvexRun, Stability
 from flipcert.classifiers.network.training import Samples, forward, train
 from flipcert.engine.blocks import map_blocks
 from flipcert.labels.labels import Labels
-from flipcert.labels.training_set import read_training_set
+from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_choice, check_integers, check_number
 from flipcert.linear.model import LabelLinearModel
 from flipcert.results.flip_costs import FlipCosts
@@ -132,27 +131,14 @@ class BoundedNetwork(CertifiedByCosts):
         self.classes = classes
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> BoundedNetwork:
-        """Train the network.
+    _input_types = (np.float64,)
+    # The training set is looked at again for certificates.
+    _copies_inputs = True
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
-            without the labels under attack, or the certificate is void.
-        y : array-like of shape (n_samples,)
-            Training labels of any type.
-        trusted : array-like of bool of shape (n_samples,), optional
-            Labels that an attacker cannot flip.
-
-        Returns
-        -------
-        self
-        """
+    def _check_parameters(self) -> None:
         load_torch()
-        # A copy: the training set is looked at again for certificates.
-        training = read_training_set(self, X, y, trusted, dtype=[np.float64], copy=True)
-        self.classes_, self._labels = training.classes, training.labels
+
+    def _fit(self, training: TrainingSet) -> None:
         inputs, labels = training.inputs, training.labels
         self._limit = labels.n_movable
         if self.max_flips is not None:
@@ -168,8 +154,6 @@ class BoundedNetwork(CertifiedByCosts):
         self.coefs_ = [layer[:, :-1].T.numpy() for layer in self._layers]
         self.intercepts_ = [layer[:, -1].numpy() for layer in self._layers]
         self._choose_bounds(plan, samples, labels)
-        self._description = describe(self)
-        return self
 
     def _make_plan(self, X: NDArray[np.float64]) -> Plan:
         """Check everything that decides the training."""
@@ -214,36 +198,6 @@ class BoundedNetwork(CertifiedByCosts):
             if function_space.applies(plan, labels.n_labels):
                 self._bounds.append(FunctionSpace(run, self.n_jobs))
         self._bounds.append(Boxes(plan, samples, self.n_jobs, smallest=self.method == "published"))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_test,)
-        """
-        _, winners = self._scores(X)
-        return self.classes_[winners]
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Class scores; for two classes the second score minus the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-
-        Returns
-        -------
-        ndarray of shape (n_test, n_classes) or (n_test,)
-        """
-        scores, _ = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
     def _check_test(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)

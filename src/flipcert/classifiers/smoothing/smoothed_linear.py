@@ -15,12 +15,10 @@ from flipcert.engine.watch import current_watcher
 from flipcert.flips._jit.reach import LOWER
 from flipcert.flips.costs import cost_block
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import check_threat
 from flipcert.labels.validation import check_choice, check_number
 from flipcert.linear.model import Block
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
-from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.flip_costs import FlipCosts
 
 _METHODS = ("white-box", "neyman-pearson", "kl", "published")
@@ -131,52 +129,18 @@ class SmoothedLinear(KernelRidge):
         self._noise = LabelNoise(self.flip_probability, self.classes_.size)
         return weights
 
-    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
-        """Fewest label flips after which each class is predicted.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        bound : {"lower", "upper", "exact"}, default="lower"
-            "lower" is what smoothing certifies against each class. "upper" and "exact" are costs of the ridge
-            regression, which smoothing does not change (see :class:`flipcert.KernelRidge`).
-        time_limit : float, default=60.0
-            Seconds for one integer program (``bound="exact"`` only).
-
-        Returns
-        -------
-        ndarray of int64 of shape (n_test, n_classes)
-        """
+    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
+        """What smoothing certifies against each class; attacks and exact costs are those of the ridge regression."""
         if bound != "lower":
-            return super().flip_costs(X, bound, time_limit)
+            return super()._flip_costs(X, bound, time_limit)
         self._warn_if_published()
         model, rows = self._asked(X)
         return model.costs(rows, LOWER, refine=self._smoothed).lower
 
-    def certify(
-        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
-    ) -> Certificates:
-        """Certify each prediction: how many label flips it withstands.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_test, n_features)
-            Test inputs.
-        threat : {"flips"}, default="flips"
-            What an attacker does to the training set.
-        exact, time_limit
-            For ensembles. ``radius_upper`` is exact for the prediction either way, ``radius`` what smoothing proves.
-
-        Returns
-        -------
-        Certificates
-        """
-        check_threat(threat, self)
+    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
         self._warn_if_published()
         model, rows = self._asked(X)
-        blocks = model.map_weights(rows, self._certify_block, current_watcher())
-        return certificates_of_blocks(blocks, self.classes_, self._description)
+        return model.map_weights(rows, self._certify_block, current_watcher())
 
     def _certify_block(self, block: Block) -> Certificates:
         """What smoothing proves about one block of rows; attacks are those on the ridge regression."""
@@ -239,5 +203,5 @@ class SmoothedLinear(KernelRidge):
             warnings.warn(
                 'method="published" is for reproducing the paper\'s figures: its radius is not proven for more than '
                 'two classes, where it over-states; use "white-box", "neyman-pearson" or "kl".',
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -1,0 +1,185 @@
+"""What all estimators of flipcert have in common: what they take, and what they answer in the user's labels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from flipcert.classifiers.description import describe
+from flipcert.labels.labels import Labels
+from flipcert.labels.threats import check_threat
+from flipcert.labels.training_set import TrainingSet, read_training_set
+from flipcert.labels.validation import check_choice, check_number
+from flipcert.results.certificates import Certificates
+from flipcert.results.columns import certificates_of_blocks
+from flipcert.results.witness import Witness, in_user_labels
+
+
+class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators. A subclass answers the questions below in class indices; here they are asked."""
+
+    classes: ArrayLike | None
+    classes_: NDArray[Any]
+    _labels: Labels
+    _description: dict[str, Any]
+
+    # Types that inputs may have, the others become the first; and whether fit keeps a copy of them.
+    _input_types: ClassVar[Sequence[DTypeLike]] = (np.float64, np.float32)
+    _copies_inputs: ClassVar[bool] = False
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense whatever the training set is."""
+
+    @abstractmethod
+    def _fit(self, training: TrainingSet) -> None:
+        """Fit on a training set that was checked; ``classes_`` is there."""
+
+    @abstractmethod
+    def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Scores of all classes, and the class of each row."""
+
+    def _winners(self, X: ArrayLike) -> NDArray[np.int64]:
+        """The class of each row."""
+        return self._scores(X)[1]
+
+    @abstractmethod
+    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
+        """Costs of all classes."""
+
+    @abstractmethod
+    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
+        """Certificates, block by block."""
+
+    @abstractmethod
+    def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
+        """The smallest known attack on each row."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
+            without the labels under attack, or the certificate is void.
+        y : array-like of shape (n_samples,)
+            Training labels of any type.
+        trusted : array-like of bool of shape (n_samples,), optional
+            Labels that an attacker cannot flip.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        training = read_training_set(self, X, y, trusted, dtype=self._input_types, copy=self._copies_inputs)
+        self.classes_, self._labels = training.classes, training.labels
+        self._fit(training)
+        self._description = describe(self)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_test,)
+        """
+        winners = self._winners(X)
+        return self.classes_[winners]
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Scores, or votes, of all classes; for two classes the second minus the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_test, n_classes) or (n_test,)
+        """
+        scores, _ = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+
+    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
+        """Fewest label flips after which each class is predicted (see :func:`flipcert.flip_costs`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        bound : {"lower", "upper", "exact"}, default="lower"
+            Proven from below, reached by an attack, or both; :class:`flipcert.UnsolvedError` if they differ.
+        time_limit : float, default=60.0
+            Seconds for one integer program (``bound="exact"`` only).
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_test, n_classes)
+            0 for the class predicted now; one more than there are training labels where no labelling leads to the
+            class, or, with ``bound="upper"``, where no attack is known.
+        """
+        check_number(time_limit, "time_limit")
+        return self._flip_costs(X, check_choice(bound, "bound", ("lower", "upper", "exact")), time_limit)
+
+    def certify(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> Certificates:
+        """Certify each prediction: how many label flips it withstands.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
+        exact : bool, default=False
+            Solve integer programs where bounds leave the radius of an ensemble open. A single model is as exact as it
+            can be either way.
+        time_limit : float, default=60.0
+            Seconds for one integer program; a cost that is not solved in time stays a bound.
+
+        Returns
+        -------
+        Certificates
+        """
+        check_threat(threat, self)
+        check_number(time_limit, "time_limit")
+        return certificates_of_blocks(self._certify(X, exact, time_limit), self.classes_, self._description)
+
+    def worst_flips(
+        self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
+    ) -> list[Witness | None]:
+        """Label flips that change each prediction: the smallest known attack, ``radius_upper + 1`` flips.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        threat : {"flips"}, default="flips"
+            What an attacker does to the training set.
+        exact, time_limit
+            As in :meth:`certify`.
+
+        Returns
+        -------
+        list of Witness or None
+            ``witness.indices`` into the training set and ``witness.labels`` to put there, most influential first. None
+            where no attack is known, or none exists.
+        """
+        check_threat(threat, self)
+        check_number(time_limit, "time_limit")
+        witnesses = self._attacks(X, exact, time_limit)
+        return [in_user_labels(witness, self.classes_) for witness in witnesses]
