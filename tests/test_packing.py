@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as arrays
 
 import flipcert
 from flipcert.engine.cluster import worker
-from flipcert.engine.cluster.packing import Rows, pack, unpack
+from flipcert.engine.cluster.packing import SelectedRows, pack, unpack
 from flipcert.engine.cluster.shared import Unreachable
 from flipcert.engine.cluster.worker import Parcel, run
 
@@ -67,7 +67,7 @@ def test_mapped_arrays_are_not_sent(tmp_path):
     assert pack(model.fit(mapped, y)).nbytes < X.nbytes / 10
     again = unpack(pack(model))
     assert np.array_equal(again.certify(X[:40]).radius, model.certify(X[:40]).radius)
-    rows = pack(Rows(mapped, np.arange(0, 2000, 2)))
+    rows = pack(SelectedRows(mapped, np.arange(0, 2000, 2)))
     assert rows.nbytes < 20_000
     assert np.array_equal(unpack(rows).values, X[::2])
 
@@ -113,11 +113,11 @@ def test_shared_memory():
 
 def test_rows_that_both_sides_have_do_not_come_back():
     X = np.random.default_rng(0).normal(size=(500, 40))
-    sent = unpack(pack((Rows(X, np.arange(100)),)))
+    sent = unpack(pack((SelectedRows(X, np.arange(100)),)))
     values = sent[0].values
     result = pack({"kept": values, "other": values + 1}, sent)
     assert result.nbytes < 1.5 * values.nbytes
-    mine = (Rows(X, np.arange(100)),)
+    mine = (SelectedRows(X, np.arange(100)),)
     again = unpack(result, mine)
     assert np.array_equal(again["kept"], X[:100])
     assert again["kept"] is mine[0].values

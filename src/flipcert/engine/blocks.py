@@ -36,7 +36,7 @@ _FEW_BLOCKS = 4
 # Part of the memory budget that one block may take.
 _PART = 4
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
 def memory_budget() -> int:
@@ -63,13 +63,13 @@ def block_rows(n_rows: int, bytes_per_row: int) -> int:
 
 
 def map_blocks(
-    function: Callable[[NDArray[Any], int], Result],
+    function: Callable[[NDArray[Any], int], Answer],
     X: NDArray[Any],
     bytes_per_row: int,
     n_jobs: int | None,
     watcher: Watcher | None = None,
-    consume: Callable[[int, Result], None] | None = None,
-) -> list[Result]:
+    consume: Callable[[int, Answer], None] | None = None,
+) -> list[Answer]:
     """Call ``function(block, n_rows)`` for every block of rows of X, in order; a row takes so much memory meanwhile.
 
     The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant. What a watcher
@@ -80,26 +80,26 @@ def map_blocks(
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
     of_block = partial(_on_filled, function, rows)
 
-    def compute(blocks: list[NDArray[Any]], done: Callable[[int, Result], None]) -> list[Result]:
+    def compute(blocks: list[NDArray[Any]], done: Callable[[int, Answer], None]) -> list[Answer]:
         return map_tasks(of_block, blocks, n_jobs, at_once, done, collect=consume is None)
 
     return _unless_recalled(of_block, compute, X, rows, watcher or Watcher(), consume)
 
 
-def _on_filled(function: Callable[[NDArray[Any], int], Result], rows: int, block: NDArray[Any]) -> Result:
+def _on_filled(function: Callable[[NDArray[Any], int], Answer], rows: int, block: NDArray[Any]) -> Answer:
     return function(filled(block, rows), block.shape[0])
 
 
 def watched_blocks(
-    function: Callable[[NDArray[Any]], Result], X: NDArray[Any], rows: int | None, watcher: Watcher
-) -> list[Result]:
+    function: Callable[[NDArray[Any]], Answer], X: NDArray[Any], rows: int | None, watcher: Watcher
+) -> list[Answer]:
     """Call ``function`` on so many rows of X at a time (None: on all), with a watcher.
 
     One block after the other, since a function that has few rows at a time spreads its own work over the cores; but an
     engine is given all of them.
     """
 
-    def compute(blocks: list[NDArray[Any]], done: Callable[[int, Result], None]) -> list[Result]:
+    def compute(blocks: list[NDArray[Any]], done: Callable[[int, Answer], None]) -> list[Answer]:
         if current_engine() is not None:
             return map_tasks(function, blocks, None, done=done)
         return _collected(((place, function(block)) for place, block in enumerate(blocks)), len(blocks), done)
@@ -108,13 +108,13 @@ def watched_blocks(
 
 
 def _unless_recalled(
-    function: Callable[[NDArray[Any]], Result],
-    compute: Callable[[list[NDArray[Any]], Callable[[int, Result], None]], list[Result]],
+    function: Callable[[NDArray[Any]], Answer],
+    compute: Callable[[list[NDArray[Any]], Callable[[int, Answer], None]], list[Answer]],
     X: NDArray[Any],
     rows: int,
     watcher: Watcher,
-    consume: Callable[[int, Result], None] | None = None,
-) -> list[Result]:
+    consume: Callable[[int, Answer], None] | None = None,
+) -> list[Answer]:
     """The function of all blocks, in order; ``compute(blocks, done)`` is asked for what the watcher does not recall."""
     n_rows = X.shape[0]
     sizes = {start: min(rows, n_rows - start) for start in range(0, n_rows, rows)}
@@ -123,14 +123,14 @@ def _unless_recalled(
     # What is sent away comes back block by block.
     away = current_engine() is not None
     watcher.begin(len(sizes) if away else n_rows, "blocks" if away else "points")
-    results: dict[int, Result] = {}
+    results: dict[int, Answer] = {}
     for start, size in sizes.items():
         if (known := watcher.recall(questions[start])) is not None:
             results[start] = known
             watcher.advance(1 if away else size)
     missing = [start for start in sizes if start not in results]
 
-    def done(place: int, result: Result) -> None:
+    def done(place: int, result: Answer) -> None:
         start = missing[place]
         if consume is not None:
             consume(start, result)
@@ -142,7 +142,7 @@ def _unless_recalled(
     return [results[start] for start in sizes]
 
 
-def map_rows(function: Callable[[slice], Result], n_rows: int, bytes_per_row: int, n_jobs: int | None) -> list[Result]:
+def map_rows(function: Callable[[slice], Answer], n_rows: int, bytes_per_row: int, n_jobs: int | None) -> list[Answer]:
     """Call ``function`` on ranges of rows, in order, on threads: as ``map_blocks``, where bits do not matter."""
     rows = block_rows(n_rows, bytes_per_row)
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
@@ -193,13 +193,13 @@ def in_job() -> bool:
 
 
 def map_tasks(
-    function: Callable[[Any], Result],
+    function: Callable[[Any], Answer],
     items: Iterable[Any],
     n_jobs: int | None,
     at_once: int | None = None,
-    done: Callable[[int, Result], None] | None = None,
+    done: Callable[[int, Answer], None] | None = None,
     collect: bool = True,
-) -> list[Result]:
+) -> list[Answer]:
     """Call ``function`` on every item, on threads or wherever joblib is told to, with BLAS kept to one thread each.
 
     The function may be anywhere, so it returns what it has found and changes nothing. ``done(place, result)`` is called
@@ -214,13 +214,13 @@ def map_tasks(
 
 
 def map_threads(
-    function: Callable[[Any], Result],
+    function: Callable[[Any], Answer],
     items: Iterable[Any],
     n_jobs: int | None,
     at_once: int | None = None,
-    done: Callable[[int, Result], None] | None = None,
+    done: Callable[[int, Answer], None] | None = None,
     collect: bool = True,
-) -> list[Result]:
+) -> list[Answer]:
     """The same on threads of this process in any case: the function may write to memory that all of them share."""
     tasks = list(items)
     workers = min(_threads(n_jobs), at_once or len(tasks))
@@ -229,11 +229,11 @@ def map_threads(
 
 
 def _collected(
-    results: Generator[tuple[int, Result], None, None],
+    results: Generator[tuple[int, Answer], None, None],
     count: int,
-    done: Callable[[int, Result], None] | None,
+    done: Callable[[int, Answer], None] | None,
     collect: bool = True,
-) -> list[Result]:
+) -> list[Answer]:
     """Results by place, each shown to ``done`` when it comes; whatever stops that, the job has ended afterwards."""
     collected: list[Any] = [None] * count
     with closing(results):
@@ -246,8 +246,8 @@ def _collected(
 
 
 def _in_any_order(
-    function: Callable[[Any], Result], tasks: list[Any], workers: int
-) -> Generator[tuple[int, Result], None, None]:
+    function: Callable[[Any], Answer], tasks: list[Any], workers: int
+) -> Generator[tuple[int, Answer], None, None]:
     if len(tasks) < 2 or workers == 1:
         return ((place, function(task)) for place, task in enumerate(tasks))
     return on_threads(function, tasks, workers)

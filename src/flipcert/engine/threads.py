@@ -18,21 +18,21 @@ from sklearn import get_config, set_config
 # Tasks in flight for each thread: one that runs, and what it may go on with while its result is looked at.
 _AHEAD = 2
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
 def on_threads(
-    function: Callable[[Any], Result], tasks: list[Any], workers: int
-) -> Generator[tuple[int, Result], None, None]:
+    function: Callable[[Any], Answer], tasks: list[Any], workers: int
+) -> Generator[tuple[int, Answer], None, None]:
     """Call the function on every task, so many at a time; yield places and results as they come.
 
     Close the generator to stop half-way. A task that fails ends the job with its error, the first of them with its own.
     """
     waiting = iter(enumerate(tasks))
-    ended: SimpleQueue[Future[tuple[int, Result]]] = SimpleQueue()
+    ended: SimpleQueue[Future[tuple[int, Answer]]] = SimpleQueue()
     pool = ThreadPoolExecutor(workers, "flipcert", initializer=_settings_of_this_thread())
 
-    def call(place: int, task: Any) -> tuple[int, Result]:
+    def call(place: int, task: Any) -> tuple[int, Answer]:
         return place, function(task)
 
     def submit(number: int) -> int:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, RUNNER_UP, TARGET, UPPER, WINNER
-from flipcert.ensemble._jit.settle import Slate
+from flipcert.ensemble._jit.outcome import BLACKBOX_COST, LOWER_COST, RUNNER_UP, TARGET, UPPER_COST, WINNER
+from flipcert.ensemble._jit.settle import Ballot
 from flipcert.flips.rows import as_integers
 from flipcert.labels.labels import Labels
 from flipcert.results.witness import Witness, classes_after
@@ -49,26 +49,29 @@ class OpenVote:
     def changes(self, row: NDArray[Any], outcome: NDArray[np.int64]) -> bool:
         """Whether an outcome may be another than in a fixed label space."""
         fewest = int(self._labels.flips_to_empty.min())
-        if fewest == self._labels.unreachable or max(outcome[LOWER], outcome[UPPER]) < fewest:
+        if fewest == self._labels.unreachable or max(outcome[LOWER_COST], outcome[UPPER_COST]) < fewest:
             return False
         # Steady voters need two classes, whichever these are.
-        return outcome[UPPER] >= self._most or not self.is_steady(row)
+        return outcome[UPPER_COST] >= self._most or not self.is_steady(row)
 
     def settle(
-        self, row: NDArray[Any], slate: Slate, outcome: NDArray[np.int64], carry_out: Callable[[], Witness]
+        self, row: NDArray[Any], ballot: Ballot, outcome: NDArray[np.int64], carry_out: Callable[[], Witness]
     ) -> Witness | None:
-        """Set an outcome to what holds here; return the attack behind it if that is not the plan of the slate.
+        """Set an outcome to what holds here; return the attack behind it if that is not the plan of the ballot.
 
         ``carry_out()`` makes flips of the plan.
         """
         labels = self._labels
         if not self.is_steady(row):
             smallest = int(labels.flips_to_remove.min())
-            outcome[LOWER], outcome[BLACKBOX] = min(outcome[LOWER], smallest), min(outcome[BLACKBOX], smallest)
+            outcome[LOWER_COST], outcome[BLACKBOX_COST] = (
+                min(outcome[LOWER_COST], smallest),
+                min(outcome[BLACKBOX_COST], smallest),
+            )
         removal = int(labels.flips_to_remove[outcome[WINNER]])
         planned = None
-        if outcome[UPPER] <= labels.n_labels:
-            if outcome[UPPER] <= removal and not self._may_empty_a_class(slate, int(outcome[UPPER])):
+        if outcome[UPPER_COST] <= labels.n_labels:
+            if outcome[UPPER_COST] <= removal and not self._may_empty_a_class(ballot, int(outcome[UPPER_COST])):
                 return None
             planned = carry_out()
         attacks = [] if planned is None else [planned]
@@ -80,14 +83,14 @@ class OpenVote:
                 return witness
             winner = self._winner_after(witness, row)
             if winner is not None and winner != outcome[WINNER]:
-                outcome[UPPER], outcome[TARGET] = len(witness), winner
+                outcome[UPPER_COST], outcome[TARGET] = len(witness), winner
                 return witness
-        outcome[UPPER] = labels.unreachable
+        outcome[UPPER_COST] = labels.unreachable
         return None
 
-    def _may_empty_a_class(self, slate: Slate, flips: int) -> bool:
+    def _may_empty_a_class(self, ballot: Ballot, flips: int) -> bool:
         """Whether so many flips of the plan could: whoever holds labels of the class has to be turned."""
-        turned = slate.plan != slate.votes
+        turned = ballot.plan != ballot.votes
         return bool(np.any((self._labels.flips_to_empty <= flips) & (turned | ~self._holders).all(axis=1)))
 
     def _winner_after(self, witness: Witness, row: NDArray[Any]) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from flipcert.engine.cluster.packing import Rows
+from flipcert.engine.cluster.packing import SelectedRows
 from flipcert.engine.mapped import give_back, is_large, row_pieces, scratch
 from flipcert.labels.validation import check_choice, check_integers
 
@@ -88,7 +88,7 @@ def assign_partitions(
 class RowsByPartition:
     """The rows of each partition, in their own order, in one scratch file.
 
-    Rows are read in order and each partition grows in order, so no pass jumps about in a file.
+    SelectedRows are read in order and each partition grows in order, so no pass jumps about in a file.
     """
 
     def __init__(self, X: NDArray[Any], numbers: NDArray[np.int64]) -> None:
@@ -100,8 +100,8 @@ class RowsByPartition:
             self._rows[place[source]] = rows
             give_back(self._rows)
 
-    def __getitem__(self, number: int) -> Rows:
-        return Rows(self._rows, slice(self._bounds[number], self._bounds[number + 1]))
+    def __getitem__(self, number: int) -> SelectedRows:
+        return SelectedRows(self._rows, slice(self._bounds[number], self._bounds[number + 1]))
 
 
 def lexicographic_places(X: NDArray[Any]) -> NDArray[np.int64]:

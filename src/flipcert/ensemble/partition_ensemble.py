@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.classifiers.certified import CertifiedClassifier
 from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
-from flipcert.engine.cluster.packing import Rows
+from flipcert.engine.cluster.packing import SelectedRows
 from flipcert.engine.magnitude import told_with
 from flipcert.engine.mapped import is_large
 from flipcert.engine.watch import Watcher, counted, current_watcher
@@ -124,14 +124,14 @@ class PartitionEnsemble(CertifiedClassifier):
         # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
         together = RowsByPartition(inputs, self.partition_) if is_large(inputs) and not pairwise else None
 
-        def part(number: int) -> tuple[int, Rows, Rows, Rows | None, Rows]:
+        def part(number: int) -> tuple[int, SelectedRows, SelectedRows, SelectedRows | None, SelectedRows]:
             members = np.flatnonzero(self.partition_ == number)
             if together is not None:
                 own = together[number]
             else:
-                own = Rows(inputs, np.ix_(members, members) if pairwise else members)
-            own_mask = None if mask is None else Rows(mask, members)
-            return number, own, Rows(targets, members), own_mask, Rows(members, ...)
+                own = SelectedRows(inputs, np.ix_(members, members) if pairwise else members)
+            own_mask = None if mask is None else SelectedRows(mask, members)
+            return number, own, SelectedRows(targets, members), own_mask, SelectedRows(members, ...)
 
         fitted = counted(self.n_partitions, "partitions")
         fit_one = partial(_fit_part, self.estimator, self.classes_)
@@ -301,7 +301,11 @@ class PartitionEnsemble(CertifiedClassifier):
             self.electorate_.release()
 
 
-def _fit_part(estimator: Any, classes: NDArray[Any], part: tuple[int, Rows, Rows, Rows | None, Rows]) -> Voter:
+def _fit_part(
+    estimator: Any,
+    classes: NDArray[Any],
+    part: tuple[int, SelectedRows, SelectedRows, SelectedRows | None, SelectedRows],
+) -> Voter:
     """Fit a base classifier on one part: its number, inputs, labels, mask of trusted ones, place of each row."""
     number, X, y, trusted, members = part
     mask = None if trusted is None else trusted.values

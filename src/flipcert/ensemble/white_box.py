@@ -14,16 +14,16 @@ from flipcert.engine.buffers import Buffers
 from flipcert.engine.magnitude import BY_FEATURES, refuse_underflow
 from flipcert.engine.rounding import SAFETY
 from flipcert.ensemble._jit.knapsack import LEAVES
-from flipcert.ensemble._jit.outcome import LOWER, N_COLUMNS, UPPER
+from flipcert.ensemble._jit.outcome import LOWER_COST, N_COLUMNS, UPPER_COST
 from flipcert.ensemble._jit.settle import (
     TOGETHER,
-    Roll,
-    Slate,
+    Ballot,
+    VoterColumns,
+    ballot_of,
     certify_rows,
-    new_slates,
+    new_ballots,
     plan_below,
     settle,
-    slate_of,
     survey,
     vote_rows,
 )
@@ -58,7 +58,7 @@ class WhiteBox(Electorate):
         self._labels = [voter.label_linear.labels for voter in voters]
         self._dtype = np.result_type(*(voter.label_linear.weights.dtype for voter in voters))
         self._bounds = np.cumsum([0] + [labels.n_labels for labels in self._labels])
-        self._roll = Roll(
+        self._voter_columns = VoterColumns(
             codes=np.concatenate([labels.coded.codes for labels in self._labels]),
             movable=np.concatenate([labels.coded.movable for labels in self._labels]),
             bounds=self._bounds,
@@ -99,7 +99,7 @@ class WhiteBox(Electorate):
         with self._buffers.borrow((X.shape[0], int(self._bounds[-1])), self._dtype) as buffer:
             weights, _ = self._weigh(X, n_rows, buffer)
             votes = np.empty((n_rows, len(self.voters)), np.int64)
-            vote_rows(weights, self._roll, self._new_ladder(), votes)
+            vote_rows(weights, self._voter_columns, self._new_ladder(), votes)
             for t, i in np.argwhere(votes == UNDECIDED):
                 votes[t, i] = self._integers(weights[t], i).prediction
         return votes
@@ -109,17 +109,17 @@ class WhiteBox(Electorate):
         with self._buffers.borrow((X.shape[0], int(self._bounds[-1])), self._dtype) as buffer:
             weights, tolerance = self._weigh(X, n_rows, buffer)
             ladder = self._new_ladder()
-            slates = new_slates(TOGETHER, len(self.voters), self.n_classes)
+            ballots = new_ballots(TOGETHER, len(self.voters), self.n_classes)
             table = np.empty((n_rows, N_COLUMNS), np.int64)
             undecided = np.empty(n_rows, np.bool_)
-            certify_rows(weights, self._roll, tolerance, ladder, slates, table, undecided)
-            for t in np.flatnonzero(undecided | (exact & (table[:, LOWER] < table[:, UPPER]))):
+            certify_rows(weights, self._voter_columns, tolerance, ladder, ballots, table, undecided)
+            for t in np.flatnonzero(undecided | (exact & (table[:, LOWER_COST] < table[:, UPPER_COST]))):
                 self._settle_slowly(weights[t], tolerance[t], table[t], ladder, exact, time_limit)
-            for t in np.flatnonzero(table[:, [LOWER, UPPER]].max(axis=1) >= self.labels.flips_to_empty.min()):
+            for t in np.flatnonzero(table[:, [LOWER_COST, UPPER_COST]].max(axis=1) >= self.labels.flips_to_empty.min()):
                 if self._open.changes(weights[t], table[t]):
-                    slate = self._settle_slowly(weights[t], tolerance[t], table[t], ladder, exact, time_limit)
+                    ballot = self._settle_slowly(weights[t], tolerance[t], table[t], ladder, exact, time_limit)
                     self._open.settle(
-                        weights[t], slate, table[t], partial(self._carry_out, slate, weights[t], time_limit)
+                        weights[t], ballot, table[t], partial(self._carry_out, ballot, weights[t], time_limit)
                     )
         return certificates_of_table(table, self.labels)
 
@@ -169,12 +169,12 @@ class WhiteBox(Electorate):
             ladder = self._new_ladder()
             outcome = np.empty(N_COLUMNS, np.int64)
             for row, own_tolerance in zip(weights, tolerance, strict=True):
-                slate = self._settle_slowly(row, own_tolerance, outcome, ladder, exact, time_limit)
-                carry_out = partial(self._carry_out, slate, row, time_limit)
+                ballot = self._settle_slowly(row, own_tolerance, outcome, ladder, exact, time_limit)
+                carry_out = partial(self._carry_out, ballot, row, time_limit)
                 witness = None
                 if self._open.changes(row, outcome):
-                    witness = self._open.settle(row, slate, outcome, carry_out)
-                if witness is None and outcome[UPPER] <= self.n_labels:
+                    witness = self._open.settle(row, ballot, outcome, carry_out)
+                if witness is None and outcome[UPPER_COST] <= self.n_labels:
                     witness = carry_out()
                 witnesses.append(witness)
         return witnesses
@@ -213,32 +213,32 @@ class WhiteBox(Electorate):
         ladder: Ladder,
         exact: bool,
         time_limit: float,
-    ) -> Slate:
+    ) -> Ballot:
         """Outcome of one row, with integers for what doubles cannot decide and, if ``exact``, a solver."""
-        slates = new_slates(1, len(self.voters), self.n_classes)
-        survey(row[None], self._roll, tolerance[None], ladder, slates)
-        slate = slate_of(slates, 0)
+        ballots = new_ballots(1, len(self.voters), self.n_classes)
+        survey(row[None], self._voter_columns, tolerance[None], ladder, ballots)
+        ballot = ballot_of(ballots, 0)
         unsolved: set[tuple[int, int]] = set()
         while True:
             in_integers: set[int] = set()
-            while (i := settle(row, self._roll, ladder, slate, outcome)) >= 0:
+            while (i := settle(row, self._voter_columns, ladder, ballot, outcome)) >= 0:
                 if i in in_integers:
                     raise CertificateError("integers left a comparison undecided; please report this row.")
                 in_integers.add(i)
-                self._use_integers(slate, row, i, tolerance[i])
-            if not exact or outcome[LOWER] == outcome[UPPER]:
-                return slate
-            target = plan_below(row, self._roll, ladder, slate)
-            used = (slate.plan == target) & (slate.votes != target) & (slate.lower[target] < slate.upper[target])
+                self._use_integers(ballot, row, i, tolerance[i])
+            if not exact or outcome[LOWER_COST] == outcome[UPPER_COST]:
+                return ballot
+            target = plan_below(row, self._voter_columns, ladder, ballot)
+            used = (ballot.plan == target) & (ballot.votes != target) & (ballot.lower[target] < ballot.upper[target])
             wanted = [i for i in np.flatnonzero(used).tolist() if (i, target) not in unsolved]
             if not wanted:
-                settle(row, self._roll, ladder, slate, outcome)
-                return slate
+                settle(row, self._voter_columns, ladder, ballot, outcome)
+                return ballot
             for i in wanted:
-                if not self._solve(slate, row, i, target, time_limit):
+                if not self._solve(ballot, row, i, target, time_limit):
                     unsolved.add((i, target))
 
-    def _use_integers(self, slate: Slate, row: NDArray[Any], i: int, tolerance: float) -> None:
+    def _use_integers(self, ballot: Ballot, row: NDArray[Any], i: int, tolerance: float) -> None:
         """Vote and costs of one voter in exact arithmetic."""
         integers = self._integers(row, i)
         costs = integers.costs(BEST)
@@ -246,35 +246,37 @@ class WhiteBox(Electorate):
         lower, upper, margin = costs
         vote = integers.prediction
         margin[vote] = integers.lead
-        slate.votes[i] = vote
-        slate.lower[:, i], slate.upper[:, i] = self._lifted(lower, i), self._lifted(upper, i)
-        slate.away[i] = np.delete(slate.lower[:, i], vote).min(initial=self.n_labels + 1)
-        slate.unsteady[:, i] = (tolerance > 0) & (margin <= tolerance)
+        ballot.votes[i] = vote
+        ballot.lower[:, i], ballot.upper[:, i] = self._lifted(lower, i), self._lifted(upper, i)
+        ballot.away[i] = np.delete(ballot.lower[:, i], vote).min(initial=self.n_labels + 1)
+        ballot.unsteady[:, i] = (tolerance > 0) & (margin <= tolerance)
 
-    def _solve(self, slate: Slate, row: NDArray[Any], i: int, target: int, time_limit: float) -> bool:
+    def _solve(self, ballot: Ballot, row: NDArray[Any], i: int, target: int, time_limit: float) -> bool:
         """Replace the bounds on one cost by the exact cost, if that is found in time."""
         most = self._labels[i].unreachable
-        lower, upper = (min(int(bound[target, i]), most) for bound in (slate.lower, slate.upper))
+        lower, upper = (min(int(bound[target, i]), most) for bound in (ballot.lower, ballot.upper))
         try:
             cost = exact_cost(self._integers(row, i), target, lower, upper, time_limit)
         except UnsolvedError:
             return False
-        slate.lower[target, i] = slate.upper[target, i] = self._lifted(np.array(cost), i)
+        ballot.lower[target, i] = ballot.upper[target, i] = self._lifted(np.array(cost), i)
         return True
 
-    def _carry_out(self, slate: Slate, row: NDArray[Any], time_limit: float) -> Witness:
+    def _carry_out(self, ballot: Ballot, row: NDArray[Any], time_limit: float) -> Witness:
         """The flips of a plan, as rows of the whole training set."""
         flips = []
-        for i in np.flatnonzero(slate.plan != slate.votes).tolist():
-            own, labels, to = row[self._columns(i)], self._labels[i], int(slate.plan[i])
+        for i in np.flatnonzero(ballot.plan != ballot.votes).tolist():
+            own, labels, to = row[self._columns(i)], self._labels[i], int(ballot.plan[i])
             if to == LEAVES:
                 # Who leaves may have a choice; the outcome names the class that wins after this one.
-                goals = [c for c in range(self.n_classes) if c != slate.votes[i] and slate.upper[c, i] == slate.away[i]]
+                goals = [
+                    c for c in range(self.n_classes) if c != ballot.votes[i] and ballot.upper[c, i] == ballot.away[i]
+                ]
                 to = goals[-1] if goals else LEAVES
             if to == LEAVES:
                 witness = change_prediction(own, labels, self._no_offset)
             else:
-                cost = int(slate.upper[to, i])
+                cost = int(ballot.upper[to, i])
                 witness = attack_of_cost(own, labels, self._no_offset, to, cost, time_limit)
             assert witness is not None
             flips.append(Witness(self.voters[i].members[witness.indices], witness.labels))

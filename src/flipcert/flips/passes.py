@@ -19,7 +19,7 @@ from flipcert.flips._jit.ladder import multiples_are_exact, rounding_slack
 from flipcert.flips.chosen import Chosen, ExactSums, as_fixed
 from flipcert.labels.labels import Coded, Labels
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 # Tiles whose results are held at the same time, to be put together in order.
 BATCH = 16
@@ -55,13 +55,13 @@ class Tiles:
     dtype: np.dtype[Any]
     n_jobs: int | None = None
 
-    def map(self, function: Callable[[slice, NDArray[Any]], Result]) -> Iterator[Result]:
+    def map(self, function: Callable[[slice, NDArray[Any]], Answer]) -> Iterator[Answer]:
         """Results of ``function(samples, weights)`` of all tiles, in order whatever the number of threads."""
         grid = tiles(self.n_samples)
         buffers = Buffers()
         at_once = max(1, memory_budget() // (self.height * grid[0].stop * self.dtype.itemsize))
 
-        def one(samples: slice) -> Result:
+        def one(samples: slice) -> Answer:
             with buffers.borrow((self.height, samples.stop - samples.start), self.dtype) as weights:
                 self.write(samples, weights)
                 return function(samples, weights[: self.n_rows])

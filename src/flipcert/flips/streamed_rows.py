@@ -27,7 +27,7 @@ from flipcert.flips.rows import Row
 from flipcert.labels.labels import Labels
 from flipcert.results.witness import Witness
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 # How much farther than the gap between the classes a ladder reaches, try by try; in the end it is the whole row.
 _REACH = (1.25, 4.0, 16.0, np.inf)
@@ -40,7 +40,7 @@ _OCTAVE = 1 << BITS_OF_EIGHTHS
 _SMALLEST = np.ldexp(1.0 + np.arange(N_SIZES) % _OCTAVE / _OCTAVE, np.arange(N_SIZES) // _OCTAVE - 127)
 
 
-class _Plan(NamedTuple):
+class _Selection(NamedTuple):
     """Which weights of a row to pick: the class ahead, the floor, and at most how many there are above."""
 
     row: int
@@ -136,14 +136,14 @@ class StreamedRows:
     def _survey(self) -> Survey:
         return survey(self._tiles, self._labels, self._offset)
 
-    def _changes(self, found: Callable[[int, Row, Chosen, Any], Result]) -> list[Result]:
+    def _changes(self, found: Callable[[int, Row, Chosen, Any], Answer]) -> list[Answer]:
         """``found(t, row, chosen, answer)`` for each row and its cheapest change of prediction."""
-        results: dict[int, Result] = {}
+        results: dict[int, Answer] = {}
         tries = dict.fromkeys(range(self._tiles.n_rows), 0)
         # Rows that need more than doubles with an error bound.
         undecided = {t for t in tries if not self._survey.slack[t] < np.inf}
 
-        def decide(task: tuple[int, Chosen]) -> tuple[int, Result | None]:
+        def decide(task: tuple[int, Chosen]) -> tuple[int, Answer | None]:
             t, chosen = task
             row = self._row(t, chosen, t in undecided)
             answer = row.run(cheapest_change, row.slack, self._labels.unreachable)
@@ -180,9 +180,9 @@ class StreamedRows:
         slack = 0.0 if exactly else self._survey.slack[t]
         return ChosenDoubles(chosen, self._labels, self._survey.scores[t], slack)
 
-    def _groups(self, tries: dict[int, int]) -> list[list[_Plan]]:
+    def _groups(self, tries: dict[int, int]) -> list[list[_Selection]]:
         """Rows whose picked weights fit the memory together."""
-        groups: list[list[_Plan]] = []
+        groups: list[list[_Selection]] = []
         room = 0
         for t, attempt in tries.items():
             plan = self._plan(t, _REACH[attempt])
@@ -193,7 +193,7 @@ class StreamedRows:
             room -= plan.most * _PICKED
         return groups
 
-    def _plan(self, t: int, reach: float) -> _Plan:
+    def _plan(self, t: int, reach: float) -> _Selection:
         """Choose weights that, by their sizes, close the gap to the second class ``reach`` times."""
         scores, counts = self._survey.scores[t], self._survey.counts[t]
         first = int(highest(scores))
@@ -203,9 +203,9 @@ class StreamedRows:
         enough = np.flatnonzero(closed & (np.cumsum(counts[::-1]) >= _FEWEST))
         size = counts.size - 1 - int(enough[0]) if enough.size and reach < np.inf else 0
         if size < _OCTAVE:
-            return _Plan(t, first, 0.0, int(counts.sum()))
+            return _Selection(t, first, 0.0, int(counts.sum()))
         # Just below the smallest of this size, so that all of them are above; half of that is an octave down.
-        return _Plan(t, first, float(np.nextafter(_SMALLEST[size], 0.0)), int(counts[size - _OCTAVE :].sum()))
+        return _Selection(t, first, float(np.nextafter(_SMALLEST[size], 0.0)), int(counts[size - _OCTAVE :].sum()))
 
     def _add_exactly(self, rows: list[int]) -> None:
         """Exact scores of some rows, unless they are known."""

@@ -36,8 +36,8 @@ class Solution:
 
 
 @dataclass
-class Rows:
-    """Rows of linear constraints, collected one by one."""
+class ConstraintRows:
+    """ConstraintRows of linear constraints, collected one by one."""
 
     entries: list[tuple[int, NDArray[np.int64], NDArray[np.float64]]] = field(default_factory=list)
     low: list[float] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Program:
         self.n_columns = 5 * n * len(self.part)
         self.low, self.high = np.zeros(self.n_columns), np.ones(self.n_columns)
         self.integral = np.zeros(self.n_columns)
-        self.rows = Rows()
+        self.rows = ConstraintRows()
         self.cost = np.zeros(self.n_columns)
         self.offset = 0.0
         self._add_labels(movable)

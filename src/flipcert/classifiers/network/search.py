@@ -15,15 +15,15 @@ Mask = NDArray[np.bool_]
 # Part of the memory budget that results for other numbers of flips may take.
 _PART = 8
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
-class Kept(Generic[Result]):
+class Kept(Generic[Answer]):
     """Results by number of flips; the oldest are given up where they would take too much memory."""
 
     def __init__(self, bytes_each: int) -> None:
         self._most = max(1, memory_budget() // _PART // bytes_each)
-        self._results: dict[int, Result] = {}
+        self._results: dict[int, Answer] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class Kept(Generic[Result]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= {**state, "_results": {}, "_lock": threading.Lock()}
 
-    def get(self, flips: int, make: Callable[[int], Result]) -> Result:
+    def get(self, flips: int, make: Callable[[int], Answer]) -> Answer:
         """The result for a number of flips, made if it is not there."""
         with self._lock:
             if flips not in self._results:

@@ -28,10 +28,10 @@ from flipcert.engine.cluster.shared import ALIGNMENT, SharedArrays
 _SAMPLE, _SAMPLE_EVERY, _FEWEST_SAMPLES, _MOST_SAMPLES = 4096, 2**24, 4, 64
 
 
-class Rows:
+class SelectedRows:
     """Some rows of an array. Of a memory-mapped one only their numbers travel.
 
-    >>> Rows(np.arange(6).reshape(3, 2), np.array([2, 0])).values
+    >>> SelectedRows(np.arange(6).reshape(3, 2), np.array([2, 0])).values
     array([[4, 5],
            [0, 1]])
     """
@@ -57,8 +57,8 @@ class Rows:
 
     def __reduce__(self) -> Any:
         if _mapped(self._source) is not None:
-            return Rows, (self._source, self._index)
-        return Rows, (self.values, ...)
+            return SelectedRows, (self._source, self._index)
+        return SelectedRows, (self.values, ...)
 
 
 class Packed:
@@ -97,7 +97,7 @@ class Packed:
         return found.hexdigest()
 
 
-def pack(value: Any, known: Sequence[Rows] = ()) -> Packed:
+def pack(value: Any, known: Sequence[SelectedRows] = ()) -> Packed:
     """The value ready to be sent, without rows that the receiver knows.
 
     >>> unpack(pack({"a": np.arange(3)}))
@@ -110,7 +110,7 @@ def pack(value: Any, known: Sequence[Rows] = ()) -> Packed:
     return Packed(stream.getvalue(), [np.frombuffer(part, np.uint8) for part in raw], [part.readonly for part in raw])
 
 
-def unpack(packed: Packed, known: Sequence[Rows] = ()) -> Any:
+def unpack(packed: Packed, known: Sequence[SelectedRows] = ()) -> Any:
     """The value again."""
     pairs = zip(packed.arrays, packed.readonly, strict=True)
     buffers = [array.data.toreadonly() if readonly else _writable(array).data for array, readonly in pairs]
@@ -129,7 +129,7 @@ def _writable(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
-    def __init__(self, file: Any, buffers: list[pickle.PickleBuffer], known: Sequence[Rows]) -> None:
+    def __init__(self, file: Any, buffers: list[pickle.PickleBuffer], known: Sequence[SelectedRows]) -> None:
         super().__init__(file, protocol=5, buffer_callback=buffers.append)
         kept = ((number, rows.kept) for number, rows in enumerate(known))
         self._known = {_place(array): number for number, array in kept if array is not None}
@@ -148,7 +148,7 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 class _Unpacker(pickle.Unpickler):
-    def __init__(self, file: Any, known: Sequence[Rows], buffers: list[Any]) -> None:
+    def __init__(self, file: Any, known: Sequence[SelectedRows], buffers: list[Any]) -> None:
         super().__init__(file, buffers=buffers)
         self._known = known
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from sklearn import config_context, get_config
 
-from flipcert.engine.cluster.packing import Packed, Rows, pack, unpack
+from flipcert.engine.cluster.packing import Packed, SelectedRows, pack, unpack
 from flipcert.engine.sources import digest_of_sources
 
 # Functions that are kept where nobody tells for how long.
@@ -79,9 +79,9 @@ def run(content: Packed, name: str, at_once: int, item: Packed, held: bool) -> P
         return pack(job.function(argument), known_to_both(argument))
 
 
-def known_to_both(item: Any) -> list[Rows]:
+def known_to_both(item: Any) -> list[SelectedRows]:
     """Rows of an item, which need not come back with its result."""
-    return [part for part in item if isinstance(part, Rows)] if isinstance(item, tuple) else []
+    return [part for part in item if isinstance(part, SelectedRows)] if isinstance(item, tuple) else []
 
 
 def _job(content: Packed, name: str, at_once: int, held: bool) -> _Job:

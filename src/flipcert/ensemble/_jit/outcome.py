@@ -8,7 +8,7 @@ from flipcert.engine.jit import compiled
 from flipcert.ensemble._jit.knapsack import tally
 
 # Columns: classes, costs of changing the winner, and whether rounding could change them.
-WINNER, LOWER, UPPER, BLACKBOX, RUNNER_UP, TARGET, SENSITIVE, N_COLUMNS = range(8)
+WINNER, LOWER_COST, UPPER_COST, BLACKBOX_COST, RUNNER_UP, TARGET, SENSITIVE, N_COLUMNS = range(8)
 
 
 @compiled
@@ -39,7 +39,7 @@ def blackbox_rows(votes, can_turn, n_classes, limit, table):
         cost, target = blackbox_cost(votes[t], can_turn, counts, first, limit)
         counts[first] = -1
         table[t, WINNER] = first
-        table[t, LOWER] = table[t, BLACKBOX] = cost
-        table[t, UPPER] = limit
+        table[t, LOWER_COST] = table[t, BLACKBOX_COST] = cost
+        table[t, UPPER_COST] = limit
         table[t, TARGET] = target
         table[t, RUNNER_UP] = np.argmax(counts)

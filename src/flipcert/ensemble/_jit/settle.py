@@ -15,13 +15,13 @@ import numpy as np
 from flipcert.engine.jit import compiled, inlined
 from flipcert.ensemble._jit.knapsack import BEYOND, LEAVES, new_tables, overtake, overtake_cost, tally
 from flipcert.ensemble._jit.outcome import (
-    BLACKBOX,
-    LOWER,
+    BLACKBOX_COST,
+    LOWER_COST,
     N_COLUMNS,
     RUNNER_UP,
     SENSITIVE,
     TARGET,
-    UPPER,
+    UPPER_COST,
     WINNER,
     blackbox_cost,
 )
@@ -35,7 +35,7 @@ TOGETHER = 8
 UNSETTLED = -1
 
 
-class Roll(NamedTuple):
+class VoterColumns(NamedTuple):
     """All voters: voter i has the columns ``bounds[i]:bounds[i + 1]`` of a row of weights, and the labels there.
 
     ``can_turn`` says which voters have a label that can be flipped, ``any_fixed`` which have one that cannot.
@@ -51,7 +51,7 @@ class Roll(NamedTuple):
     limit: Any
 
 
-class Slate(NamedTuple):
+class Ballot(NamedTuple):
     """Votes on one row, costs by class and voter, and what rounding could change; with room to work in.
 
     ``away`` is the cost of leaving the class voted for. ``unsteady`` marks costs that another rounding of the weights
@@ -67,10 +67,10 @@ class Slate(NamedTuple):
     plan: Any
 
 
-def new_slates(count: int, n_voters: int, n_classes: int) -> Slate:
+def new_ballots(count: int, n_voters: int, n_classes: int) -> Ballot:
     """Room for the votes on so many rows."""
     shape = (count, n_classes, n_voters)
-    return Slate(
+    return Ballot(
         votes=np.zeros((count, n_voters), np.int64),
         lower=np.zeros(shape, np.int64),
         upper=np.full(shape, UNSETTLED, np.int64),
@@ -82,184 +82,186 @@ def new_slates(count: int, n_voters: int, n_classes: int) -> Slate:
 
 
 def certify_rows(
-    weights: Any, roll: Roll, tolerance: Any, ladder: Ladder, slates: Slate, outcome: Any, undecided: Any
+    weights: Any, voters: VoterColumns, tolerance: Any, ladder: Ladder, ballots: Ballot, outcome: Any, undecided: Any
 ) -> None:
     """Outcome of each row of a block; rows that doubles cannot decide are marked.
 
     ``tolerance`` is by how much rounding could have moved the sums of each row and voter.
     """
     stuck = np.empty(len(weights), np.int64)
-    _work(weights, roll, tolerance, ladder, slates, outcome, stuck, True, True)
+    _survey_and_settle(weights, voters, tolerance, ladder, ballots, outcome, stuck, True, True)
     undecided[:] = stuck >= 0
 
 
-def survey(weights: Any, roll: Roll, tolerance: Any, ladder: Ladder, slates: Slate) -> None:
+def survey(weights: Any, voters: VoterColumns, tolerance: Any, ladder: Ladder, ballots: Ballot) -> None:
     """Votes on a few rows and lower bounds on all costs; UNDECIDED as the vote where doubles do not tell."""
     nothing = np.empty((0, N_COLUMNS), np.int64), np.empty(0, np.int64)
-    _work(weights, roll, tolerance, ladder, slates, *nothing, True, False)
+    _survey_and_settle(weights, voters, tolerance, ladder, ballots, *nothing, True, False)
 
 
-def settle(row: Any, roll: Roll, ladder: Ladder, slate: Slate, outcome: Any) -> int:
+def settle(row: Any, voters: VoterColumns, ladder: Ladder, ballot: Ballot, outcome: Any) -> int:
     """Outcome of one row, given its survey. Returns -1, or a voter that doubles cannot decide."""
-    one = {name: getattr(slate, name)[None] for name in ("votes", "lower", "upper", "away", "unsteady")}
+    one = {name: getattr(ballot, name)[None] for name in ("votes", "lower", "upper", "away", "unsteady")}
     stuck = np.empty(1, np.int64)
-    _work(row[None], roll, np.empty((0, 0)), ladder, slate._replace(**one), outcome[None], stuck, False, True)
+    _survey_and_settle(
+        row[None], voters, np.empty((0, 0)), ladder, ballot._replace(**one), outcome[None], stuck, False, True
+    )
     return int(stuck[0])
 
 
-def slate_of(slates: Slate, t: int) -> Slate:
-    """The slate of one row."""
-    return Slate(
-        slates.votes[t],
-        slates.lower[t],
-        slates.upper[t],
-        slates.away[t],
-        slates.unsteady[t],
-        slates.price,
-        slates.plan,
+def ballot_of(ballots: Ballot, t: int) -> Ballot:
+    """The ballot of one row."""
+    return Ballot(
+        ballots.votes[t],
+        ballots.lower[t],
+        ballots.upper[t],
+        ballots.away[t],
+        ballots.unsteady[t],
+        ballots.price,
+        ballots.plan,
     )
 
 
-_slate_of = inlined(slate_of)
+_ballot_of = inlined(ballot_of)
 
 
 @compiled
-def _work(weights, roll, tolerance, ladder, slates, outcome, stuck, surveying, settling):
+def _survey_and_settle(weights, voters, tolerance, ladder, ballots, outcome, stuck, surveying, settling):
     """All that is done with rows, behind one door: each other one would be compiled with all that is behind it."""
     for begin in range(0, weights.shape[0], TOGETHER):
         end = min(begin + TOGETHER, weights.shape[0])
         if surveying:
-            _survey(weights[begin:end], roll, tolerance[begin:end], ladder, slates)
+            _survey(weights[begin:end], voters, tolerance[begin:end], ladder, ballots)
         if settling:
             for t in range(begin, end):
-                stuck[t] = _settle(weights[t], roll, ladder, _slate_of(slates, t - begin), outcome[t])
+                stuck[t] = _settle(weights[t], voters, ladder, _ballot_of(ballots, t - begin), outcome[t])
 
 
 @inlined
-def labels_of(roll, i):
+def labels_of(voters, i):
     """Labels of one voter."""
-    begin, end = roll.bounds[i], roll.bounds[i + 1]
-    return Coded(roll.codes[begin:end], roll.movable[begin:end], roll.any_fixed[i])
+    begin, end = voters.bounds[i], voters.bounds[i + 1]
+    return Coded(voters.codes[begin:end], voters.movable[begin:end], voters.any_fixed[i])
 
 
 @compiled
-def vote_rows(weights, roll, ladder, votes):
+def vote_rows(weights, voters, ladder, votes):
     """Votes on each row of a block; UNDECIDED where doubles do not tell."""
-    n_classes = roll.n_classes
+    n_classes = voters.n_classes
     offset, scores = np.zeros(n_classes), np.empty(n_classes)
     for t in range(weights.shape[0]):
-        for i in range(roll.bounds.size - 1):
-            row = weights[t][roll.bounds[i] : roll.bounds[i + 1]]
-            votes[t, i] = predict_row(row, labels_of(roll, i), offset, scores, ladder)
+        for i in range(voters.bounds.size - 1):
+            row = weights[t][voters.bounds[i] : voters.bounds[i + 1]]
+            votes[t, i] = predict_row(row, labels_of(voters, i), offset, scores, ladder)
 
 
 @inlined
-def _survey(weights, roll, tolerance, ladder, slates):
-    n_classes = roll.n_classes
+def _survey(weights, voters, tolerance, ladder, ballots):
+    n_classes = voters.n_classes
     offset, scores, margin = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
     cost = np.empty(n_classes, np.int64)
-    for i in range(roll.bounds.size - 1):
-        begin, end = roll.bounds[i], roll.bounds[i + 1]
-        labels = labels_of(roll, i)
+    for i in range(voters.bounds.size - 1):
+        begin, end = voters.bounds[i], voters.bounds[i + 1]
+        labels = labels_of(voters, i)
         for t in range(weights.shape[0]):
             first, lead = rival_row(
                 weights[t][begin:end], labels, offset, end - begin + 1, ladder, scores, cost, margin
             )
-            slates.votes[t, i] = first
-            away = roll.limit
+            ballots.votes[t, i] = first
+            away = voters.limit
             firm = tolerance[t, i] if tolerance[t, i] > 0 else -1.0
             for c in range(n_classes):
-                price = cost[c] if cost[c] <= end - begin else roll.limit
-                slates.lower[t, c, i] = price
-                slates.upper[t, c, i] = UNSETTLED
-                slates.unsteady[t, c, i] = (lead if c == first else margin[c]) <= firm
+                price = cost[c] if cost[c] <= end - begin else voters.limit
+                ballots.lower[t, c, i] = price
+                ballots.upper[t, c, i] = UNSETTLED
+                ballots.unsteady[t, c, i] = (lead if c == first else margin[c]) <= firm
                 if c != first:
                     away = min(away, price)
-            slates.away[t, i] = away
+            ballots.away[t, i] = away
 
 
 @inlined
-def _settle(row, roll, ladder, slate, outcome):
-    for i in range(slate.votes.size):
-        if slate.votes[i] == UNDECIDED:
+def _settle(row, voters, ladder, ballot, outcome):
+    for i in range(ballot.votes.size):
+        if ballot.votes[i] == UNDECIDED:
             return i
-    n_classes = roll.n_classes
-    counts, first = tally(slate.votes, n_classes)
+    n_classes = voters.n_classes
+    counts, first = tally(ballot.votes, n_classes)
     fewest = np.empty(n_classes, np.int64)
     tables = new_tables()
-    _start_from(slate.price, slate.lower)
-    target, voter = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, slate.lower)
+    _start_from(ballot.price, ballot.lower)
+    target, voter = _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, tables, ballot.lower)
     if voter >= 0:
         return voter
-    outcome[LOWER] = outcome[UPPER] = min(fewest[target], roll.limit)
-    if outcome[LOWER] < roll.limit and _is_open(slate, target):
+    outcome[LOWER_COST] = outcome[UPPER_COST] = min(fewest[target], voters.limit)
+    if outcome[LOWER_COST] < voters.limit and _is_open(ballot, target):
         # Now as an attacker: what is settled costs what its attack costs, and only what is settled counts.
         for c in range(n_classes):
-            for i in range(slate.votes.size):
-                if slate.upper[c, i] != UNSETTLED:
-                    slate.price[c, i] = slate.upper[c, i]
-        target, voter = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, slate.upper)
+            for i in range(ballot.votes.size):
+                if ballot.upper[c, i] != UNSETTLED:
+                    ballot.price[c, i] = ballot.upper[c, i]
+        target, voter = _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, tables, ballot.upper)
         if voter >= 0:
             return voter
-        outcome[UPPER] = min(fewest[target], roll.limit)
+        outcome[UPPER_COST] = min(fewest[target], voters.limit)
     outcome[WINNER] = first
-    outcome[BLACKBOX], _ = blackbox_cost(slate.votes, roll.can_turn, counts, first, roll.limit)
+    outcome[BLACKBOX_COST], _ = blackbox_cost(ballot.votes, voters.can_turn, counts, first, voters.limit)
     outcome[TARGET] = -1
-    if outcome[LOWER] < roll.limit:
+    if outcome[LOWER_COST] < voters.limit:
         outcome[TARGET] = target
-        if outcome[UPPER] < roll.limit:
-            outcome[TARGET], voter = _winner_after_plan(row, roll, ladder, slate, counts, target)
+        if outcome[UPPER_COST] < voters.limit:
+            outcome[TARGET], voter = _winner_after_plan(row, voters, ladder, ballot, counts, target)
             if voter >= 0:
                 return voter
-    outcome[SENSITIVE] = _is_sensitive(slate, counts, first, fewest, tables, roll.limit)
+    outcome[SENSITIVE] = _is_sensitive(ballot, counts, first, fewest, tables, voters.limit)
     counts[first] = -1
     outcome[RUNNER_UP] = np.argmax(counts)
     return -1
 
 
 @compiled
-def _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, tables, bound):
-    """Cheapest change of the vote at ``slate.price``, left in ``slate.plan``, with all that it uses settled.
+def _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, tables, bound):
+    """Cheapest change of the vote at ``ballot.price``, left in ``ballot.plan``, with all that it uses settled.
 
     A cost that is settled has its price in ``bound``, the lower bounds or, for an attacker, the upper ones.
     Returns the class that overtakes the first, and -1, or a voter that doubles cannot decide. ``fewest`` gets what each
     class costs; settling moves only costs of the class in question, so the others need not be computed again.
     """
-    votes, price, plan = slate.votes, slate.price, slate.plan
+    votes, price, plan = ballot.votes, ballot.price, ballot.plan
     fewest[first] = BEYOND
-    for c in range(roll.n_classes):
+    for c in range(voters.n_classes):
         if c != first:
-            fewest[c] = overtake_cost(votes, price[c], slate.away, counts, first, c, tables)
+            fewest[c] = overtake_cost(votes, price[c], ballot.away, counts, first, c, tables)
     while True:
         target = np.argmin(fewest)
-        if fewest[target] >= roll.limit:
+        if fewest[target] >= voters.limit:
             return target, -1
-        overtake(votes, price[target], slate.away, counts, first, target, plan)
+        overtake(votes, price[target], ballot.away, counts, first, target, plan)
         moved = False
         for i in range(votes.size):
-            if plan[i] == target and votes[i] != target and slate.upper[target, i] == UNSETTLED:
-                if not _settle_cost(row, roll, ladder, slate, i, target):
+            if plan[i] == target and votes[i] != target and ballot.upper[target, i] == UNSETTLED:
+                if not _settle_cost(row, voters, ladder, ballot, i, target):
                     return target, i
                 moved |= bound[target, i] != price[target, i]
                 price[target, i] = bound[target, i]
         if not moved:
             return target, -1
-        fewest[target] = overtake_cost(votes, price[target], slate.away, counts, first, target, tables)
+        fewest[target] = overtake_cost(votes, price[target], ballot.away, counts, first, target, tables)
 
 
 @inlined
-def _settle_cost(row, roll, ladder, slate, i, target):
+def _settle_cost(row, voters, ladder, ballot, i, target):
     """Best bounds on turning voter i to ``target``; False if doubles cannot decide them."""
-    begin, end = roll.bounds[i], roll.bounds[i + 1]
-    scores = np.empty(roll.n_classes)
+    begin, end = voters.bounds[i], voters.bounds[i + 1]
+    scores = np.empty(voters.n_classes)
     lower, upper = reach_row(
-        row[begin:end], labels_of(roll, i), np.zeros(roll.n_classes), target, end - begin + 1, ladder, scores
+        row[begin:end], labels_of(voters, i), np.zeros(voters.n_classes), target, end - begin + 1, ladder, scores
     )
     if lower == UNDECIDED:
         return False
-    if lower > slate.lower[target, i]:
-        slate.lower[target, i] = lower if lower <= end - begin else roll.limit
-    slate.upper[target, i] = upper if upper <= end - begin else roll.limit
+    if lower > ballot.lower[target, i]:
+        ballot.lower[target, i] = lower if lower <= end - begin else voters.limit
+    ballot.upper[target, i] = upper if upper <= end - begin else voters.limit
     return True
 
 
@@ -272,44 +274,44 @@ def _start_from(price, lower):
 
 
 @compiled
-def plan_below(row, roll, ladder, slate):
-    """Leave in ``slate.plan`` the cheapest change under the lower bounds, all settled; return who overtakes."""
-    counts, first = tally(slate.votes, roll.n_classes)
-    _start_from(slate.price, slate.lower)
-    fewest = np.empty(roll.n_classes, np.int64)
-    target, _ = _cheapest_plan(row, roll, ladder, slate, counts, first, fewest, new_tables(), slate.lower)
+def plan_below(row, voters, ladder, ballot):
+    """Leave in ``ballot.plan`` the cheapest change under the lower bounds, all settled; return who overtakes."""
+    counts, first = tally(ballot.votes, voters.n_classes)
+    _start_from(ballot.price, ballot.lower)
+    fewest = np.empty(voters.n_classes, np.int64)
+    target, _ = _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, new_tables(), ballot.lower)
     return target
 
 
 @inlined
-def _is_open(slate, target):
+def _is_open(ballot, target):
     """Whether the plan uses a cost that is not exact."""
-    for i in range(slate.votes.size):
-        if slate.plan[i] == target and slate.votes[i] != target and slate.lower[target, i] < slate.upper[target, i]:
+    for i in range(ballot.votes.size):
+        if ballot.plan[i] == target and ballot.votes[i] != target and ballot.lower[target, i] < ballot.upper[target, i]:
             return True
     return False
 
 
 @inlined
-def _winner_after_plan(row, roll, ladder, slate, counts, target):
+def _winner_after_plan(row, voters, ladder, ballot, counts, target):
     """Who wins once the plan is carried out: mostly the target, but voters that leave may go to a stronger class.
 
     Who leaves goes to a class that costs no more than leaving. Where that is not unique, and matters, the attack tells.
     Returns the class and -1, or a voter that doubles cannot decide.
     """
-    n_classes = roll.n_classes
+    n_classes = voters.n_classes
     after, possible = counts.copy(), counts.copy()
-    for i in range(slate.votes.size):
-        vote = slate.votes[i]
-        if slate.plan[i] == vote:
+    for i in range(ballot.votes.size):
+        vote = ballot.votes[i]
+        if ballot.plan[i] == vote:
             continue
         after[vote] -= 1
         possible[vote] -= 1
-        if slate.plan[i] != LEAVES:
+        if ballot.plan[i] != LEAVES:
             after[target] += 1
             continue
         for c in range(n_classes):
-            if c != vote and c != target and slate.lower[c, i] == slate.away[i]:
+            if c != vote and c != target and ballot.lower[c, i] == ballot.away[i]:
                 possible[c] += 1
     behind = True
     for c in range(n_classes):
@@ -317,16 +319,16 @@ def _winner_after_plan(row, roll, ladder, slate, counts, target):
     if behind:
         return target, -1
     scores = np.empty(n_classes)
-    for i in range(slate.votes.size):
-        if slate.plan[i] == LEAVES:
-            begin, end = roll.bounds[i], roll.bounds[i + 1]
+    for i in range(ballot.votes.size):
+        if ballot.plan[i] == LEAVES:
+            begin, end = voters.bounds[i], voters.bounds[i + 1]
             to = -1
             for c in range(n_classes):
-                if c != slate.votes[i] and slate.upper[c, i] == slate.away[i]:
+                if c != ballot.votes[i] and ballot.upper[c, i] == ballot.away[i]:
                     to = c
             if to < 0:
                 own, no_offset = row[begin:end], np.zeros(n_classes)
-                to = change_row(own, labels_of(roll, i), no_offset, own.size + 1, ladder, scores)
+                to = change_row(own, labels_of(voters, i), no_offset, own.size + 1, ladder, scores)
             if to < 0:
                 return target, i
             after[to] += 1
@@ -334,9 +336,9 @@ def _winner_after_plan(row, roll, ladder, slate, counts, target):
 
 
 @inlined
-def _is_sensitive(slate, counts, first, fewest, tables, limit):
+def _is_sensitive(ballot, counts, first, fewest, tables, limit):
     """Whether the radius would move if every cost that rounding could move did, by one either way."""
-    votes, lower, unsteady, price = slate.votes, slate.lower, slate.unsteady, slate.price
+    votes, lower, unsteady, price = ballot.votes, ballot.lower, ballot.unsteady, ballot.price
     any_cost = False
     for i in range(votes.size):
         if unsteady[votes[i], i]:

@@ -6,7 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.ensemble._jit.knapsack import plan_rows, tally
-from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, N_COLUMNS, SENSITIVE, TARGET, UPPER, blackbox_rows
+from flipcert.ensemble._jit.outcome import (
+    BLACKBOX_COST,
+    LOWER_COST,
+    N_COLUMNS,
+    SENSITIVE,
+    TARGET,
+    UPPER_COST,
+    blackbox_rows,
+)
 from flipcert.ensemble._jit.winning import reach_lower, reach_upper
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.integer_program import exact_reach
@@ -35,14 +43,16 @@ class Plurality:
         labels = ballots.labels
         table = _blackbox_table(ballots.votes, ballots.can_turn, labels)
         _, cost, overtaker = change_costs(ballots.votes, ballots.lower)
-        table[:, LOWER] = np.minimum(cost, labels.unreachable)
+        table[:, LOWER_COST] = np.minimum(cost, labels.unreachable)
         table[:, TARGET] = np.where(cost < labels.unreachable, overtaker, -1)
         rows, costs, _, after = self._plans(ballots)
-        table[rows, UPPER] = costs
+        table[rows, UPPER_COST] = costs
         table[rows, TARGET] = after
         # Voters may have been told of the label space: with a class of it removed, anything could be.
         smallest = np.where(ballots.steady, labels.unreachable, labels.flips_to_remove.min())
-        table[:, LOWER], table[:, BLACKBOX] = (np.minimum(table[:, own], smallest) for own in (LOWER, BLACKBOX))
+        table[:, LOWER_COST], table[:, BLACKBOX_COST] = (
+            np.minimum(table[:, own], smallest) for own in (LOWER_COST, BLACKBOX_COST)
+        )
         table[:, SENSITIVE] = ballots.sensitive
         return certificates_of_table(table, labels)
 

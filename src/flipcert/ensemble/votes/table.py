@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.ensemble._jit.outcome import BLACKBOX, LOWER, RUNNER_UP, SENSITIVE, TARGET, UPPER, WINNER
+from flipcert.ensemble._jit.outcome import BLACKBOX_COST, LOWER_COST, RUNNER_UP, SENSITIVE, TARGET, UPPER_COST, WINNER
 from flipcert.labels.labels import Labels
 from flipcert.results.certificates import Certificates
 
@@ -14,9 +14,9 @@ def certificates_of_table(table: NDArray[np.int64], labels: Labels) -> Certifica
     """Read a table of costs as compiled code fills it; labels stay class indices."""
     return Certificates(
         prediction=table[:, WINNER],
-        radius=table[:, LOWER] - 1,
-        radius_upper=table[:, UPPER] - 1,
-        blackbox_radius=table[:, BLACKBOX] - 1,
+        radius=table[:, LOWER_COST] - 1,
+        radius_upper=table[:, UPPER_COST] - 1,
+        blackbox_radius=table[:, BLACKBOX_COST] - 1,
         runner_up=table[:, RUNNER_UP],
         target=np.ma.masked_less(table[:, TARGET], 0),
         rounding_sensitive=table[:, SENSITIVE] > 0,
