@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from command_line import X_TRAIN, Y_TRAIN, refused, run
+from flipcert.classifiers.network import bounded_network
 from flipcert.datasets.files import read_table
 
 GOOD = "a,b,label\n" + "".join(f"{i % 7 + 0.5},{i % 5},{'abc'[i % 3]}\n" for i in range(30))
@@ -205,11 +206,14 @@ def test_test_points_that_scaling_takes_beyond_all_numbers(data):
     assert "--scale standard overflowed" in refused("certify", "close.npz", "far.npz", "--scale", "standard", "--quiet")
 
 
-def test_networks_larger_than_memory_are_refused(data):
+def test_networks_larger_than_memory_are_refused(data, monkeypatch):
+    monkeypatch.setattr(bounded_network, "available_memory", lambda: 2e10)
     files = ("certify", "train.npz", "test.npz", "--model", "network", "--quiet")
     assert "--hidden 10000000000000,3 makes 80,000,000,000,015 parameters" in refused(
         *files, "--hidden", "10000000000000,3"
     )
+    few_units = refused(*files, "--hidden", "100000000")
+    assert "parameters, which take at least 72.8 GB of memory with batches of 75" in few_units
     assert "--epochs 99999999999999 makes 99,999,999,999,999 steps" in refused(*files, "--epochs", "99999999999999")
 
 

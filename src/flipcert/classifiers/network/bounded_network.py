@@ -181,7 +181,7 @@ class BoundedNetwork(CertifiedByCosts):
             check_number(self.min_learning_rate, "min_learning_rate", zero=True),
         )
         widths = (X.shape[1], *hidden.tolist(), self.classes_.size)
-        self._check_room(widths, epochs, X.shape[0] // (batch_size or X.shape[0]))
+        self._check_room(widths, epochs, batch_size or X.shape[0], X.shape[0])
         return Plan(
             widths=widths,
             loss=check_choice(self.loss, "loss", ("cross-entropy", "squared")),
@@ -191,17 +191,18 @@ class BoundedNetwork(CertifiedByCosts):
             seed=seed,
         )
 
-    def _check_room(self, widths: tuple[int, ...], epochs: int, steps_an_epoch: int) -> None:
-        """Refuse parameters and steps that do not fit the memory."""
+    def _check_room(self, widths: tuple[int, ...], epochs: int, batch_size: int, n_samples: int) -> None:
+        """Refuse parameters, outputs of hidden units for a batch, and steps that do not fit the memory."""
         available = available_memory()
         n_parameters = sum(units * (inputs + 1) for units, inputs in layer_shapes(widths))
-        if n_parameters * _BYTES_PER_PARAMETER > available:
+        needed = n_parameters * _BYTES_PER_PARAMETER + 8 * batch_size * sum(widths[1:-1])
+        if needed > available:
             raise ValueError(
                 f"hidden={list(widths[1:-1])} makes {n_parameters:,} parameters, which take at least "
-                f"{gigabytes(n_parameters * _BYTES_PER_PARAMETER)} of memory, but {gigabytes(available)} are "
+                f"{gigabytes(needed)} of memory with batches of {batch_size:,}, but {gigabytes(available)} are "
                 "available; use fewer units."
             )
-        n_steps = epochs * steps_an_epoch
+        n_steps = epochs * (n_samples // batch_size)
         if n_steps * _BYTES_PER_STEP > available:
             raise ValueError(
                 f"epochs={epochs} makes {n_steps:,} steps, more than the memory can hold; use fewer epochs."
