@@ -28,6 +28,7 @@ from command_line import (
     run,
     summary_of,
 )
+from flipcert import cli
 
 
 def test_all_formats_give_what_python_gives(data):
@@ -340,3 +341,14 @@ def test_kernels_of_convolutional_networks(data):
     options = "--kernel conv-ntk --image-shape 2,2 --activation erf --pooling average"
     metrics = summary_of("certify", "train.npz", "test.npz", *options.split())["metrics"]
     assert metrics["median_radius"] == expected
+
+
+def test_an_interruption_before_any_command_is_told_too(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "\nInterrupted. Nothing was begun yet.\n"

@@ -327,6 +327,15 @@ def test_workers_of_its_own(files):
     assert "Dask dashboard: http://127.0.0.1:" in result.stderr
 
 
+@pytest.mark.parametrize("address", ["nowhere", "foo://a:1", "tcp://h", "tcp://h:x"])
+def test_no_client_is_made_for_what_is_no_address(files, monkeypatch, address):
+    """It could not be closed again, and would say so at the end of the process."""
+    monkeypatch.setattr(pytest.importorskip("distributed"), "Client", None)
+    result = run_cli("certify", "train.npz", "test.npz", "--dask", address)
+    assert result.exit_code == 2
+    assert f"Error: --dask {address} is not the address of a scheduler" in " ".join(result.stderr.split())
+
+
 def test_what_is_wrong_with_a_cluster(files):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

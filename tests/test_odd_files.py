@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from command_line import refused, run
+from command_line import X_TRAIN, Y_TRAIN, refused, run
+from flipcert.classifiers.network import bounded_network
 from flipcert.datasets.files import read_table
 
 GOOD = "a,b,label\n" + "".join(f"{i % 7 + 0.5},{i % 5},{'abc'[i % 3]}\n" for i in range(30))
@@ -184,3 +186,43 @@ def test_damaged_archives_never_raise_anything_else(save, tmp_path_factory, plac
         said = str(error)
     assert str(folder / "data.npz") in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("scale", ["unit", "standard"])
+@pytest.mark.parametrize(("size", "dtype"), [(1e300, np.float64), (1e-300, np.float64), (1e30, np.float32)])
+def test_scaling_that_would_lose_the_features_is_refused(data, scale, size, dtype):
+    """Rows divided by an infinite norm are zeros, and zeros are safe from everybody."""
+    np.savez("odd.npz", X=(X_TRAIN * size).astype(dtype), y=Y_TRAIN)
+    files = ("certify", "odd.npz", "odd.npz", "--scale", scale, "--quiet")
+    if scale == "standard" and dtype == np.float32:
+        assert run(*files).exit_code == 0  # columns are added up in double precision
+    else:
+        assert f"--scale {scale} squares the features, and squares of numbers such as" in refused(*files)
+
+
+def test_test_points_that_scaling_takes_beyond_all_numbers(data):
+    np.savez("close.npz", X=X_TRAIN * 1e-100, y=Y_TRAIN)
+    np.savez("far.npz", X=np.full((2, 4), 1e250))
+    assert "--scale standard overflowed" in refused("certify", "close.npz", "far.npz", "--scale", "standard", "--quiet")
+
+
+def test_networks_larger_than_memory_are_refused(data, monkeypatch):
+    monkeypatch.setattr(bounded_network, "available_memory", lambda: 2e10)
+    files = ("certify", "train.npz", "test.npz", "--model", "network", "--quiet")
+    assert "--hidden 10000000000000,3 makes 80,000,000,000,015 parameters" in refused(
+        *files, "--hidden", "10000000000000,3"
+    )
+    few_units = refused(*files, "--hidden", "100000000")
+    assert "parameters, which take at least 72.8 GB of memory with batches of 75" in few_units
+    assert "--epochs 99999999999999 makes 99,999,999,999,999 steps" in refused(*files, "--epochs", "99999999999999")
+
+
+def test_warnings_are_notes_without_places_in_code(data):
+    np.savez("many.npz", X=X_TRAIN, y=np.arange(75))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = run("certify", "many.npz", "many.npz", "--quiet")
+        assert "Note: The number of unique classes is greater than 50% of the number of samples." in result.stderr
+        assert ".py" not in result.stderr
+        result = run("certify", "train.npz", "test.npz", "--model", "smoothed", "--method", "published", "--quiet")
+        assert "Note: --method published is for reproducing the paper" in result.stderr

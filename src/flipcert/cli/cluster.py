@@ -83,9 +83,24 @@ def _security(distributed: Any, files: dict[str, Path | None]) -> Any:
     return distributed.Security(tls_ca_file=ca, tls_client_cert=cert, tls_client_key=key, require_encryption=True)
 
 
+def _check_address(address: str) -> None:
+    """Refuse what is no address; a client that is given one cannot be closed again."""
+    from distributed.comm import get_address_host_port, parse_address
+
+    if parse_address(address)[0] in ("inproc", "ucx"):
+        return
+    try:
+        get_address_host_port(address)
+    except ValueError as error:
+        raise ValueError(
+            f"--dask {address} is not the address of a scheduler, as tcp://HOST:8786 is: {error}."
+        ) from None
+
+
 def _remote(distributed: Any, address: str, security: Any, stack: ExitStack) -> Any:
     if address.startswith("tls://") and security is None and distributed.Security().tls_ca_file is None:
         raise ValueError(f"--dask {address} needs --tls-ca, --tls-cert and --tls-key, or the configuration of Dask.")
+    _check_address(address)
     try:
         # Once it has answered, a scheduler may take its time.
         distributed.Client(address, timeout=_SCHEDULER_WAIT, security=security, set_as_default=False).close()
@@ -94,10 +109,6 @@ def _remote(distributed: Any, address: str, security: Any, stack: ExitStack) -> 
         raise ValueError(
             f"--dask {address}: no Dask scheduler answers there; start one with `dask scheduler`, or check the "
             f"address{certificates}."
-        ) from None
-    except ValueError as error:
-        raise ValueError(
-            f"--dask {address} is not the address of a scheduler, as tcp://HOST:8786 is: {error}"
         ) from None
     client = stack.enter_context(distributed.Client(address, security=security))
     try:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -29,7 +30,8 @@ def in_words(command: Function) -> Function:
     @functools.wraps(command)
     def told(*arguments: Any, **options: Any) -> Any:
         try:
-            return command(*arguments, **options)
+            with _warnings_as_notes():
+                return command(*arguments, **options)
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt:
@@ -56,6 +58,21 @@ def in_words(command: Function) -> Function:
             raise typer.Exit(INTERNAL) from None
 
     return told  # type: ignore[return-value]
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Let warnings be sentences, without the place in the code that they come from."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        notes.print(f"Note: {_escaped(in_shell_words(' '.join(str(message).split())))}", soft_wrap=True)
+
+    before = warnings.showwarning
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 @contextmanager

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from flipcert.classifiers import KernelSVM
+from flipcert.engine.magnitude import smallest_whole
 from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.kernels.base import Kernel
@@ -103,12 +105,45 @@ def scaled_features(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both sets of features, scaled by the first; piece by piece where that is larger than memory."""
     scaler = settings.scaler()
+    _refuse_lost_squares(settings.scale, X_train, X_test)
+
+    def scaled(rows: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            result: NDArray[Any] = scaler.transform(rows)
+        if not np.isfinite(result).all():
+            raise ValueError(f"--scale {settings.scale} overflowed: some features are too far from all others.")
+        return result
+
     if not is_large(X_train):
         scaler.fit(X_train)
-        return scaler.transform(X_train), scaler.transform(X_test)
+        return scaled(X_train), scaled(X_test)
     few = X_train[:1]
     for _, rows in row_pieces(X_train if hasattr(scaler, "partial_fit") else few):
         getattr(scaler, "partial_fit", scaler.fit)(rows)
     if scaler.transform(few) is few:
-        return X_train, scaler.transform(X_test)
-    return mapped_rows(scaler.transform, X_train, X_train.shape[1], X_train.dtype), scaler.transform(X_test)
+        return X_train, scaled(X_test)
+    return mapped_rows(scaled, X_train, X_train.shape[1], X_train.dtype), scaled(X_test)
+
+
+def _refuse_lost_squares(scale: str, X_train: NDArray[Any], X_test: NDArray[Any]) -> None:
+    """Raise ValueError where squares of features overflow or vanish: they would become zeros, or stay as they are."""
+    if scale == "unit":  # one row at a time, in its own precision
+        for X in (X_train, X_test):
+            for _, rows in row_pieces(X):
+                _refuse_lost_sums(scale, np.abs(rows).max(axis=1), X.shape[1], X.dtype)
+    elif scale == "standard":  # one column at a time, in double precision
+        largest = np.zeros(X_train.shape[1])
+        for _, rows in row_pieces(X_train):
+            np.maximum(largest, np.abs(rows).max(axis=0), out=largest)
+        _refuse_lost_sums(scale, largest, X_train.shape[0], np.dtype(np.float64))
+
+
+def _refuse_lost_sums(scale: str, largest: NDArray[Any], n_terms: int, dtype: np.dtype[Any]) -> None:
+    """Refuse numbers of which a sum of squares, of so many terms, is out of range."""
+    least, most = np.sqrt(smallest_whole(dtype)), np.sqrt(float(np.finfo(dtype).max) / n_terms)
+    wrong = largest[(largest > most) | ((largest < least) & (largest > 0))]
+    if wrong.size:
+        raise ValueError(
+            f"--scale {scale} squares the features, and squares of numbers such as {wrong[0]:.3g} are beyond the range "
+            f"of {dtype}; multiply the features by a number that brings them closer to 1."
+        )

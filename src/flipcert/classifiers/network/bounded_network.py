@@ -13,11 +13,12 @@ from flipcert.classifiers.certified_by_costs import CertifiedByCosts
 from flipcert.classifiers.network import function_space
 from flipcert.classifiers.network.boxes import Boxes
 from flipcert.classifiers.network.function_space import FunctionSpace
-from flipcert.classifiers.network.plan import Plan, load_torch, one_torch_thread, schedule
+from flipcert.classifiers.network.plan import Plan, layer_shapes, load_torch, one_torch_thread, schedule
 from flipcert.classifiers.network.squared import TrainedWeights
 from flipcert.classifiers.network.stability import ConvexRun, Stability
 from flipcert.classifiers.network.training import Samples, forward, train
 from flipcert.engine.blocks import map_blocks
+from flipcert.engine.memory import available_memory, gigabytes
 from flipcert.labels.labels import Labels
 from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_choice, check_integers, check_number
@@ -26,6 +27,9 @@ from flipcert.results.flip_costs import FlipCosts
 
 # Seconds for one integer program that closes the bounds on a cost.
 _TIME_LIMIT = 60.0
+
+# At the very least: parameters and their gradient; a step and its batch.
+_BYTES_PER_PARAMETER, _BYTES_PER_STEP = 16, 100
 
 
 class BoundedNetwork(CertifiedByCosts):
@@ -176,14 +180,33 @@ class BoundedNetwork(CertifiedByCosts):
             check_number(self.decay, "decay", zero=True),
             check_number(self.min_learning_rate, "min_learning_rate", zero=True),
         )
+        widths = (X.shape[1], *hidden.tolist(), self.classes_.size)
+        self._check_room(widths, epochs, batch_size or X.shape[0], X.shape[0])
         return Plan(
-            widths=(X.shape[1], *hidden.tolist(), self.classes_.size),
+            widths=widths,
             loss=check_choice(self.loss, "loss", ("cross-entropy", "squared")),
             steps=schedule(X.shape[0], epochs, batch_size, *rates, seed),
             l2=check_number(self.l2, "l2", zero=True),
             clip=None if self.clip is None else check_number(self.clip, "clip, if not None,"),
             seed=seed,
         )
+
+    def _check_room(self, widths: tuple[int, ...], epochs: int, batch_size: int, n_samples: int) -> None:
+        """Refuse parameters, outputs of hidden units for a batch, and steps that do not fit the memory."""
+        available = available_memory()
+        n_parameters = sum(units * (inputs + 1) for units, inputs in layer_shapes(widths))
+        needed = n_parameters * _BYTES_PER_PARAMETER + 8 * batch_size * sum(widths[1:-1])
+        if needed > available:
+            raise ValueError(
+                f"hidden={list(widths[1:-1])} makes {n_parameters:,} parameters, which take at least "
+                f"{gigabytes(needed)} of memory with batches of {batch_size:,}, but {gigabytes(available)} are "
+                "available; use fewer units."
+            )
+        n_steps = epochs * (n_samples // batch_size)
+        if n_steps * _BYTES_PER_STEP > available:
+            raise ValueError(
+                f"epochs={epochs} makes {n_steps:,} steps, more than the memory can hold; use fewer epochs."
+            )
 
     def _choose_bounds(self, plan: Plan, samples: Samples, labels: Labels) -> None:
         """All bounds that apply, the cheapest first: what one has proven saves trials of the next."""
