@@ -99,7 +99,7 @@ class CertifiedByCosts(CertifiedClassifier):
 
 def costs_of(model: Any, X: NDArray[Any], exact: bool) -> FlipCosts:
     """Ask a fitted model what its votes cost: one of ours, or any that answers ``flip_costs(X, bound="lower")``."""
-    if hasattr(model, "costs_and_attacks"):
+    if hasattr(model, "costs_and_attacks") and not _tells_other_costs(type(model)):
         own: FlipCosts = model.costs_and_attacks(X, exact=exact)
         return own
     prediction = predicted_indices(model, X, model.classes_, "it must keep to its own classes_")
@@ -109,3 +109,13 @@ def costs_of(model: Any, X: NDArray[Any], exact: bool) -> FlipCosts:
     if lower.shape != (X.shape[0], model.classes_.size):
         raise ValueError(f"{name} must have shape {(X.shape[0], model.classes_.size)}; got {lower.shape}.")
     return FlipCosts.proven(prediction, lower, n_labels=2**62)
+
+
+def _tells_other_costs(kind: type) -> bool:
+    """Whether a class has flip costs of its own, and inherits attacks that know nothing of them."""
+    for own in kind.__mro__:
+        if not vars(own).keys().isdisjoint(("costs_and_attacks", "_known_costs")):
+            return False
+        if not vars(own).keys().isdisjoint(("flip_costs", "_flip_costs")):
+            return True
+    return False

@@ -23,6 +23,9 @@ from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness
 
+# Seconds for one integer program that closes the bounds on a cost.
+_TIME_LIMIT = 60.0
+
 
 class LabelLinearClassifier(CertifiedClassifier):
     r"""Base of classifiers with scores :math:`s_c(t) = \sum_i w_i(t) [y_i = c]`, ties to the smaller class.
@@ -77,6 +80,24 @@ class LabelLinearClassifier(CertifiedClassifier):
     def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
         model, rows = self._asked(X)
         return model.witnesses(rows, current_watcher().progress("attacks"))
+
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+        """Flip costs in class indices with the attacks behind them, as an ensemble asks its base classifiers for them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        exact : bool, default=False
+            Close bounds that differ by integer programs.
+
+        Returns
+        -------
+        FlipCosts
+            As if the label space were fixed.
+        """
+        model, rows = self._asked(X)
+        return model.costs(rows, time_limit=_TIME_LIMIT if exact else None)
 
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
         """Class scores of one point while the flips of a witness are made, one after the other.

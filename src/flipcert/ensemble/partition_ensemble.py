@@ -140,7 +140,7 @@ class PartitionEnsemble(CertifiedClassifier):
         self.electorate_: Electorate
         if not is_white_box(self.estimator):
             self.electorate_ = BlackBox(voters, self.classes_, self._labels, rule)
-        elif is_label_linear(self.estimator):
+        elif is_label_linear(self.estimator) and not any(voter.label_linear.weights.has_offset for voter in voters):
             self.electorate_ = WhiteBox(voters, self._labels, rule, pairwise)
         else:
             self.electorate_ = GreyBox(voters, self.classes_, self._labels, rule, pairwise, self.n_jobs)
@@ -216,7 +216,8 @@ class PartitionEnsemble(CertifiedClassifier):
         """
         check_choice(bound, "bound", ("lower", "upper"))
         check_choice(method, "method", ("best", "published"))
-        if method == "published" and not is_label_linear(self.estimator):
+        check_is_fitted(self)
+        if method == "published" and not isinstance(self.electorate_, WhiteBox):
             raise ValueError(
                 f'method="published" needs a label-linear base classifier, such as KernelRidge; got {self.estimator!r}.'
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,20 @@ class Weights(ABC):
         Whether the weights of some training samples can be formed without those of the others.
     product : Product or None
         The same as one matrix product, if that is what they are. Those of several models can be joined.
+    has_offset : bool
+        Whether scores have a part that no label adds to.
     """
 
     n_samples: int
     dtype: np.dtype[Any]
     comes_in_tiles: bool = False
     product: Product | None = None
+    has_offset: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "offset" in vars(cls):
+            cls.has_offset = True
 
     @abstractmethod
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
