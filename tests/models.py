@@ -12,7 +12,7 @@ def weights_of(model, X):
     """Weights of all training samples for each row, as ``certify`` sees them."""
     formed = model.label_linear_.weights
     weights = np.empty((len(X), formed.n_samples), formed.dtype)
-    formed.form(np.ascontiguousarray(X, formed.dtype), weights)
+    formed.form(formed.features(np.ascontiguousarray(X, formed.dtype)), weights)
     return weights
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
-from sklearn.utils import Tags, get_tags
+from sklearn.base import clone
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flipcert.classifiers.certified_by_costs import CertifiedByCosts
 from flipcert.labels.encoding import class_indices, predicted_indices, refuse_other_classes
-from flipcert.labels.steps import prefix_of_final_step
+from flipcert.labels.steps import prefix_of_final_step, require_classifier, takes_a_kernel_matrix
 from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_integers
 from flipcert.results.flip_costs import FlipCosts
@@ -90,12 +90,11 @@ class FixedBudget(CertifiedByCosts):
     def __sklearn_tags__(self) -> Tags:
         """Tell cross-validation whether the classifier takes a precomputed kernel."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = hasattr(self.estimator, "fit") and get_tags(self.estimator).input_tags.pairwise
+        tags.input_tags.pairwise = takes_a_kernel_matrix(self.estimator)
         return tags
 
     def _check_parameters(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
-            raise ValueError(f"estimator must be a classifier object, such as SVC(); got {self.estimator!r}.")
+        require_classifier(self.estimator, "SVC()")
         if not callable(self.is_robust):
             raise ValueError(f"is_robust must be a function of (model, X, n_flips); got {self.is_robust!r}.")
 

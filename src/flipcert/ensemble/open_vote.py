@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.ensemble._jit.ballot import Ballot
 from flipcert.ensemble._jit.outcome import BLACKBOX_COST, LOWER_COST, RUNNER_UP, TARGET, UPPER_COST, WINNER
-from flipcert.ensemble._jit.settle import Ballot
 from flipcert.flips.rows import as_integers
 from flipcert.labels.labels import Labels
 from flipcert.results.witness import Witness, classes_after

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -30,6 +29,7 @@ from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
+from flipcert.labels.steps import require_classifier, takes_a_kernel_matrix
 from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_choice
 from flipcert.results.certificates import Certificates
@@ -104,17 +104,16 @@ class PartitionEnsemble(CertifiedClassifier):
     def __sklearn_tags__(self) -> Tags:
         """Tell cross-validation whether the base classifier takes a precomputed kernel."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = hasattr(self.estimator, "fit") and get_tags(self.estimator).input_tags.pairwise
+        tags.input_tags.pairwise = takes_a_kernel_matrix(self.estimator)
         return tags
 
     def _check_parameters(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit") or not is_classifier(self.estimator):
-            raise ValueError(f"estimator must be a classifier object, such as KernelSVM(); got {self.estimator!r}.")
+        require_classifier(self.estimator, "KernelSVM()")
 
     def _fit(self, training: TrainingSet) -> None:
         """Partition the training set and fit a base classifier on each part."""
         inputs, targets, mask = training.inputs, training.targets, training.trusted
-        pairwise = bool(get_tags(self.estimator).input_tags.pairwise)
+        pairwise = takes_a_kernel_matrix(self.estimator)
         if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')
         self.partition_ = assign_partitions(inputs, self.n_partitions, self.partition, self.random_state)

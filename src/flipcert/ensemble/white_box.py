@@ -13,20 +13,10 @@ from flipcert.engine.blocks import block_rows, filled, one_blas_thread
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.magnitude import BY_FEATURES, refuse_underflow
 from flipcert.engine.rounding import SAFETY
+from flipcert.ensemble._jit.ballot import Ballot, VoterColumns, ballot_of, new_ballots
 from flipcert.ensemble._jit.knapsack import LEAVES
 from flipcert.ensemble._jit.outcome import LOWER_COST, N_COLUMNS, UPPER_COST
-from flipcert.ensemble._jit.settle import (
-    TOGETHER,
-    Ballot,
-    VoterColumns,
-    ballot_of,
-    certify_rows,
-    new_ballots,
-    plan_below,
-    settle,
-    survey,
-    vote_rows,
-)
+from flipcert.ensemble._jit.settle import TOGETHER, certify_rows, plan_below, settle, survey, vote_rows
 from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.open_vote import OpenVote
 from flipcert.ensemble.voters import Voter
@@ -191,13 +181,14 @@ class WhiteBox(Electorate):
     def _weigh(self, X: NDArray[Any], n_rows: int, weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Weights of all voters in the given array, and how far rounding could move the sums of each row and voter."""
         if self._product is not None:
-            refuse_underflow(self._product.lost(X[:n_rows]))
-            self._product.weights(X, weights)
-            return weights[:n_rows], SAFETY * self._product.rounding(X[:n_rows])
+            features = self._product.features(X)
+            refuse_underflow(self._product.lost(features[:n_rows]))
+            self._product.weights(features, weights)
+            return weights[:n_rows], SAFETY * self._product.rounding(features[:n_rows])
         tolerance = np.empty((n_rows, len(self.voters)))
         for i, voter in enumerate(self.voters):
-            inputs = voter.model_inputs(X[:, voter.members] if self._pairwise else X)
             formed = voter.label_linear.weights
+            inputs = formed.features(voter.model_inputs(X[:, voter.members] if self._pairwise else X))
             own = np.empty((X.shape[0], voter.members.size), formed.dtype)
             formed.form(inputs, own)
             refuse_underflow(formed.lost(inputs[:n_rows], partial(_largest_of_rows, own[:n_rows])))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 
 def pipelines_of(estimator: Any) -> Iterator[Pipeline]:
@@ -37,3 +39,14 @@ def inputs_of_final_step(estimator: Any, X: Any) -> Any:
     for pipeline in pipelines_of(estimator):
         X = pipeline[:-1].transform(X) if len(pipeline.steps) > 1 else X
     return X
+
+
+def require_classifier(estimator: Any, example: str) -> None:
+    """Raise ValueError unless ``estimator=`` is a classifier that can be fitted, such as the example."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not is_classifier(estimator):
+        raise ValueError(f"estimator must be a classifier object, such as {example}; got {estimator!r}.")
+
+
+def takes_a_kernel_matrix(estimator: Any) -> bool:
+    """Whether the inputs of an estimator are rows of a kernel matrix, of which cross-validation slices both axes."""
+    return hasattr(estimator, "fit") and bool(get_tags(estimator).input_tags.pairwise)

@@ -143,7 +143,7 @@ def _largest_row_sum(kernel: Kernel | None, X: NDArray[Any], n_jobs: int | None)
 
     def largest(block: NDArray[Any], n_rows: int) -> float:
         sums = np.zeros(block.shape[0])
-        write = rows_of.tile_writer(block)
+        write = rows_of.tile_writer(rows_of.features(block))
         for samples in grid:
             with buffers.borrow((block.shape[0], samples.stop - samples.start), X.dtype) as rows:
                 write(samples, rows)

@@ -41,9 +41,9 @@ _REPLAY_TIME = 60.0
 
 
 class Block(NamedTuple):
-    """A block of rows: their inputs, the weights of all training samples, and what no label has a part in."""
+    """A block of rows: their features, the weights of all training samples, and what no label has a part in."""
 
-    inputs: NDArray[Any]
+    features: NDArray[Any]
     weights: NDArray[Any]
     offset: NDArray[np.float64]
 
@@ -113,7 +113,7 @@ class LabelLinearModel:
         labels = self.labels
 
         def of_block(block: Block) -> FlipCosts:
-            tolerance = SAFETY * self.weights.rounding(block.inputs, block.weights)
+            tolerance = SAFETY * self.weights.rounding(block.features, block.weights)
             costs = cost_block(block.weights, labels, block.offset, kind, tolerance)
             if time_limit is not None:
                 close_gaps(costs, block.weights, labels, block.offset, time_limit)
@@ -159,17 +159,19 @@ class LabelLinearModel:
         """Call ``function`` on each block of rows; where their weights are too many to be held, they come in tiles."""
         labels, weights = self.labels, self.weights
         if not self._streams:
-            return self.map_weights(X, lambda block: function(block.inputs, self.held_rows(block)), watcher)
+            return self.map_weights(X, lambda block: function(block.features, self.held_rows(block)), watcher)
         height = self._height(X.shape[0])
 
         def block(rows: NDArray[Any]) -> Any:
+            n_rows = rows.shape[0]
             with one_blas_thread:
-                write = weights.tile_writer(filled(rows, height))
-                offset = weights.offset(filled(rows, height), labels.n_classes)[: rows.shape[0]]
-            form = Tiles(write, height, rows.shape[0], labels.n_labels, np.dtype(weights.dtype), self.n_jobs)
+                features = weights.features(filled(rows, height))
+                write = weights.tile_writer(features)
+                offset = weights.offset(features, labels.n_classes)[:n_rows]
+            form = Tiles(write, height, n_rows, labels.n_labels, np.dtype(weights.dtype), self.n_jobs)
             streamed = StreamedRows(form, labels, offset)
-            refuse_underflow(weights.lost(rows, streamed.totals))
-            return function(rows, in_label_space(streamed, labels, offset))
+            refuse_underflow(weights.lost(features[:n_rows], streamed.totals))
+            return function(features[:n_rows], in_label_space(streamed, labels, offset))
 
         with told_with(partial(weights.why, X)):
             return watched_blocks(block, X, height, watcher or Watcher())
@@ -182,11 +184,12 @@ class LabelLinearModel:
 
         def block(rows: NDArray[Any], n_rows: int) -> Any:
             with buffers.borrow((rows.shape[0], self.labels.n_labels), self.weights.dtype) as weights:
-                self.weights.form(rows, weights)
-                lost = self.weights.lost(rows[:n_rows], lambda: np.abs(weights[:n_rows]).max(axis=1))
+                features = self.weights.features(rows)
+                self.weights.form(features, weights)
+                lost = self.weights.lost(features[:n_rows], lambda: np.abs(weights[:n_rows]).max(axis=1))
                 refuse_underflow(lost)
-                offset = self.weights.offset(rows, self.labels.n_classes)
-                return function(Block(rows[:n_rows], weights[:n_rows], offset[:n_rows]))
+                offset = self.weights.offset(features, self.labels.n_classes)
+                return function(Block(features[:n_rows], weights[:n_rows], offset[:n_rows]))
 
         try:
             with told_with(partial(self.weights.why, X)):
@@ -216,6 +219,7 @@ class LabelLinearModel:
     def _pieces(self, block: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Weights of all rows of a block: some samples at a time, or all of them."""
         n_samples, dtype = self.labels.n_labels, self.weights.dtype
+        block = self.weights.features(block)
         if not self.weights.comes_in_tiles:
             self.weights.form(block, whole := np.empty((block.shape[0], n_samples), dtype))
             yield slice(None), whole
@@ -227,8 +231,8 @@ class LabelLinearModel:
 
     def _formed_block(self, X: NDArray[Any], height: int) -> Block:
         """One block of rows, filled up as in a job."""
-        block = filled(X, height)
         with one_blas_thread:
+            block = self.weights.features(filled(X, height))
             self.weights.form(block, weights := np.empty((height, self.labels.n_labels), self.weights.dtype))
             return Block(block, weights, self.weights.offset(block, self.labels.n_classes))
 

@@ -68,14 +68,17 @@ class Product:
         factors = [factor for product in products for factor in product.factors]
         return cls(right, products[0].kernel, factors, np.concatenate([product.errors for product in products]))
 
-    def weights(self, X: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
-        """Write the weights of each row of X to ``out``."""
-        write_tiles(self.tile_writer(X), out)
+    def features(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The left factor for rows of X, which the methods below take."""
+        return X if self.kernel is None else self.kernel.features(X)
+
+    def weights(self, left: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
+        """Write the weights of each row to ``out``."""
+        write_tiles(self.tile_writer(left), out)
         return out
 
-    def tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
-        """What writes the weights of a range of samples for each row of X to an array."""
-        left = self._left(X)
+    def tile_writer(self, left: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
+        """What writes the weights of a range of samples for each row to an array."""
 
         def write(samples: slice, out: NDArray[Any]) -> None:
             right = self.right[samples]
@@ -85,17 +88,13 @@ class Product:
 
         return write
 
-    def rounding(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def rounding(self, left: NDArray[Any]) -> NDArray[np.float64]:
         """How far rounding could move each row of weights of each model (see ``flipcert.engine.rounding``)."""
-        left = self._left(X)
         return product_errors(left, self.factors) + row_norms(left)[:, None] * self.errors
 
-    def lost(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+    def lost(self, left: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows whose weights underflow, all of them or all those of one model."""
-        return products_vanish(self._left(X), self.factors)
-
-    def _left(self, X: NDArray[Any]) -> NDArray[Any]:
-        return X if self.kernel is None else self.kernel.features(X)
+        return products_vanish(left, self.factors)
 
 
 class ProductWeights(Weights):
@@ -130,6 +129,10 @@ class ProductWeights(Weights):
         self.unit = unit
         self.comes_in_tiles = comes_in_tiles
         self.n_samples, self.dtype = product.right.shape[0], dtype
+
+    def features(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The left factor of the product."""
+        return self.product.features(X)
 
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the weights of all training samples for each row of X to ``out``."""

@@ -43,6 +43,10 @@ class Weights(ABC):
         if "offset" in vars(cls):
             cls.has_offset = True
 
+    def features(self, X: NDArray[Any]) -> NDArray[Any]:
+        """What all methods below take for the rows of X; computed once for a block of them."""
+        return X
+
     @abstractmethod
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the weights of all training samples for each row of X to ``out``."""

@@ -197,7 +197,7 @@ class MilpSVM(CertifiedByCosts):
         with one_blas_thread:
             sizes, doubts = self._project(kernel)
             # Another batch of rows may be rounded otherwise.
-            doubts += SAFETY * self._unit * self._small.weights.rounding(rows, None)
+            doubts += SAFETY * self._unit * self._small.weights.rounding(self._small.weights.features(rows), None)
 
         facts = list(zip(kernel, sizes.tolist(), doubts.tolist(), strict=True))
         found = map_tasks(partial(self._costs_of_point, exact, cheapest), facts, self.n_jobs)

@@ -33,17 +33,21 @@ class TrainedWeights(Weights):
         self._start = initial_parameters(plan)[0] @ later.T
         self._of_inputs_and_ones = Product.of(right, error=float(np.finfo(np.float64).eps) * len(plan.steps))
 
+    def features(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Inputs and a column of ones, for the biases."""
+        return with_ones(X)
+
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the weights of all training samples for each row of X to ``out``."""
-        self._of_inputs_and_ones.weights(with_ones(X), out)
+        self._of_inputs_and_ones.weights(X, out)
 
     def rounding(self, X: NDArray[Any], formed: NDArray[Any] | None) -> NDArray[np.float64]:
         """By how much rounding could move each row of weights."""
-        return self._of_inputs_and_ones.rounding(with_ones(X))[:, 0]
+        return self._of_inputs_and_ones.rounding(X)[:, 0]
 
     def offset(self, X: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
         """What the initial parameters, which no label has a part in, contribute to the scores."""
-        return with_ones(X) @ self._start.T
+        return X @ self._start.T
 
 
 def with_ones(X: NDArray[np.float64]) -> NDArray[np.float64]:

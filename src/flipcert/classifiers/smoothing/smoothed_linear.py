@@ -148,7 +148,7 @@ class SmoothedLinear(KernelRidge):
         ridge = cost_block(block.weights, model.labels, block.offset, LOWER)
         costs = self._smoothed(block, ridge).lower
         np.put_along_axis(costs, ridge.prediction[:, None], model.labels.unreachable, axis=1)
-        return replace(model.radii_of(block.inputs, model.held_rows(block)), radius=costs.min(axis=1) - 1)
+        return replace(model.radii_of(block.features, model.held_rows(block)), radius=costs.min(axis=1) - 1)
 
     def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
         """Flip costs in class indices with the attacks behind them, as an ensemble asks its base classifiers for them.

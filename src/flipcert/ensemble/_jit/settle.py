@@ -8,11 +8,12 @@ which may raise them and lead to another plan. A plan of exact costs is the exac
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from flipcert.engine.jit import compiled, inlined
+from flipcert.ensemble._jit.ballot import UNSETTLED, Ballot, VoterColumns, ballot_of, labels_of
 from flipcert.ensemble._jit.knapsack import BEYOND, LEAVES, new_tables, overtake, overtake_cost, tally
 from flipcert.ensemble._jit.outcome import (
     BLACKBOX_COST,
@@ -27,58 +28,9 @@ from flipcert.ensemble._jit.outcome import (
 )
 from flipcert.flips._jit.blocks import change_row, predict_row, reach_row, rival_row
 from flipcert.flips._jit.ladder import UNDECIDED, Ladder
-from flipcert.labels.labels import Coded
 
 # Rows that are surveyed together: few enough for their weights and costs to stay in the cache.
 TOGETHER = 8
-# Upper cost of what has not been settled.
-UNSETTLED = -1
-
-
-class VoterColumns(NamedTuple):
-    """All voters: voter i has the columns ``bounds[i]:bounds[i + 1]`` of a row of weights, and the labels there.
-
-    ``can_turn`` says which voters have a label that can be flipped, ``any_fixed`` which have one that cannot.
-    ``limit``, one more than there are labels in all, is the cost of what no labelling does.
-    """
-
-    codes: Any
-    movable: Any
-    bounds: Any
-    can_turn: Any
-    any_fixed: Any
-    n_classes: Any
-    limit: Any
-
-
-class Ballot(NamedTuple):
-    """Votes on one row, costs by class and voter, and what rounding could change; with room to work in.
-
-    ``away`` is the cost of leaving the class voted for. ``unsteady`` marks costs that another rounding of the weights
-    could change by one and, in the row of the class voted for, votes.
-    """
-
-    votes: Any
-    lower: Any
-    upper: Any
-    away: Any
-    unsteady: Any
-    price: Any
-    plan: Any
-
-
-def new_ballots(count: int, n_voters: int, n_classes: int) -> Ballot:
-    """Room for the votes on so many rows."""
-    shape = (count, n_classes, n_voters)
-    return Ballot(
-        votes=np.zeros((count, n_voters), np.int64),
-        lower=np.zeros(shape, np.int64),
-        upper=np.full(shape, UNSETTLED, np.int64),
-        away=np.zeros((count, n_voters), np.int64),
-        unsteady=np.zeros(shape, np.bool_),
-        price=np.zeros((n_classes, n_voters), np.int64),
-        plan=np.zeros(n_voters, np.int64),
-    )
 
 
 def certify_rows(
@@ -109,19 +61,6 @@ def settle(row: Any, voters: VoterColumns, ladder: Ladder, ballot: Ballot, outco
     return int(stuck[0])
 
 
-def ballot_of(ballots: Ballot, t: int) -> Ballot:
-    """The ballot of one row."""
-    return Ballot(
-        ballots.votes[t],
-        ballots.lower[t],
-        ballots.upper[t],
-        ballots.away[t],
-        ballots.unsteady[t],
-        ballots.price,
-        ballots.plan,
-    )
-
-
 _ballot_of = inlined(ballot_of)
 
 
@@ -135,13 +74,6 @@ def _survey_and_settle(weights, voters, tolerance, ladder, ballots, outcome, stu
         if settling:
             for t in range(begin, end):
                 stuck[t] = _settle(weights[t], voters, ladder, _ballot_of(ballots, t - begin), outcome[t])
-
-
-@inlined
-def labels_of(voters, i):
-    """Labels of one voter."""
-    begin, end = voters.bounds[i], voters.bounds[i + 1]
-    return Coded(voters.codes[begin:end], voters.movable[begin:end], voters.any_fixed[i])
 
 
 @compiled
