@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import flipcert
-from flipcert.engine.blocks import map_blocks
+from flipcert.ensemble.formed_weights import formed_weights
 
 
 def weights_of(model, X):
@@ -23,19 +23,11 @@ def votes_of(model, X):
 
 def all_costs(model, X, bound):
     """Votes and flip costs of every base classifier, from the very weights that the ensemble certifies."""
-    electorate = model.electorate_
     n_classes, n_labels = model.classes_.size, model.partition_.size
-
-    def block(rows, n_rows):
-        weights, _ = electorate._weigh(rows, n_rows, np.empty((len(rows), n_labels), electorate._dtype))
-        columns = [weights[:, electorate._columns(i)] for i in range(model.n_partitions)]
-        costs = [
-            flipcert.flip_costs(own, labels.codes, n_classes, bound=bound)
-            for own, labels in zip(columns, electorate._labels, strict=True)
-        ]
-        votes = np.stack([own.argmin(axis=1) for own in costs], axis=1)
-        lifted = [np.where(own > c.shape[1], n_labels + 1, own) for own, c in zip(costs, columns, strict=True)]
-        return votes, np.stack(lifted, axis=1)
-
-    ((votes, costs),) = map_blocks(block, np.ascontiguousarray(X), electorate.bytes_per_row, 1)
-    return votes, costs
+    codes = model.electorate_.labels.codes
+    votes, costs = [], []
+    for members, weights in formed_weights(model, X, np.arange(len(X))):
+        own = flipcert.flip_costs(weights, codes[members], n_classes, bound=bound)
+        votes.append(own.argmin(axis=1))
+        costs.append(np.where(own > members.size, n_labels + 1, own))
+    return np.stack(votes, axis=1), np.stack(costs, axis=1)

@@ -128,6 +128,13 @@ def test_architecture_names_every_package():
             assert f"`{package.name}/`" in page, package.name
 
 
+def test_tests_lie_in_folders_that_mirror_the_packages():
+    packages = {file.parent.name for file in (ROOT / "src" / "flipcert").glob("*/__init__.py")}
+    folders = {file.parent.name for file in (ROOT / "tests").glob("*/__init__.py")}
+    assert folders == packages | {"goldens", "helpers", "project", "slow"}
+    assert not list((ROOT / "tests").glob("test_*.py"))
+
+
 def imported(nodes):
     """Top-level packages of the import statements among some nodes."""
     found = set()

@@ -10,16 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sklearn
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import flipcert
 from flipcert import verify
-from flipcert.engine import tiles
-from flipcert.engine.blocks import map_blocks
 from flipcert.ensemble.formed_weights import formed_weights
-from flipcert.runs.plain_weights import weights_are_right
 from flipcert.verify.exact import Voter
 from flipcert.verify.opinion import opinion_on_ensemble, opinion_on_model, opinion_on_votes
 from tests.helpers.oracles import brute_force_costs, vote_winner
@@ -138,76 +134,6 @@ def test_opinions_hold_for_fit_and_predict(reg, n_partitions):
         assert cost - 1 <= opinion.at_most or opinion.at_most == np.unique(y, return_counts=True)[1].min() - 1
         known += opinion.known
     assert known == 12 or n_partitions > 1
-
-
-@pytest.mark.parametrize(
-    "base",
-    [
-        flipcert.KernelSVM("rbf"),
-        flipcert.KernelSVM(),
-        flipcert.KernelSVM(flipcert.kernels.NTK(activation="relu")),
-        flipcert.KernelRidge("rbf", reg=0.1),
-        flipcert.KernelRidge(reg=1e-3),
-        flipcert.WeightedNeighbors(7),
-        flipcert.WeightedNeighbors(7, weights="distance"),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_weights_in_plain_numpy(base, dtype, digits):
-    X, y, x, _ = (own[:300] for own in digits)
-    X, x = X.astype(dtype), x.astype(dtype)
-    rows = np.array([3, 100, 250])
-    ((members, weights),) = formed_weights(base.fit(X, y), x, rows)
-    assert np.array_equal(members, np.arange(300))
-    right = weights_are_right(base, X, x[rows], weights, str(weights.dtype))
-    assert right.all()
-    # Weights of other points are noticed, and so are those of another order of training rows.
-    assert not weights_are_right(base, X, x[rows + 1], weights, str(weights.dtype)).any()
-    assert not weights_are_right(base, X, x[rows], weights[:, ::-1], str(weights.dtype)).any()
-
-
-def test_weights_of_another_regularisation_are_noticed(digits):
-    X, y, x, _ = (own[:300] for own in digits)
-    ((_, weights),) = formed_weights(flipcert.KernelRidge("rbf", reg=0.1).fit(X, y), x, np.array([0]))
-    assert not weights_are_right(flipcert.KernelRidge("rbf", reg=0.11), X, x[:1], weights, "float64").any()
-
-
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("n_partitions", [1, 3])
-def test_formed_weights_are_those_of_the_job(kernel, n_partitions, digits):
-    """To the last bit, not those of a smaller batch, which may round differently."""
-    X, y, x = digits[0].astype(np.float32), digits[1], digits[2].astype(np.float32)
-    model = flipcert.KernelRidge(kernel)
-    if n_partitions == 1:
-        job = np.concatenate(model.fit(X, y).label_linear_.map_weights(x, lambda block: block.weights.copy()))
-    else:
-        model = flipcert.PartitionEnsemble(model, n_partitions).fit(X, y)
-        electorate = model.electorate_
-
-        def weigh(rows, n_rows):
-            return electorate._weigh(rows, n_rows, np.empty((len(rows), len(X)), electorate._dtype))[0]
-
-        job = np.concatenate(map_blocks(weigh, x, electorate.bytes_per_row, 1))
-    rows = np.array([5, 200, 201, 359])
-    formed = formed_weights(model, x, rows)
-    assert sorted(np.concatenate([members for members, _ in formed])) == list(range(len(X)))
-    assert np.array_equal(np.concatenate([weights for _, weights in formed], axis=1), job[rows])
-
-
-def test_formed_weights_of_very_many_samples(monkeypatch):
-    """Weights that are streamed in tiles."""
-    rng = np.random.default_rng(0)
-    X, x = rng.normal(size=(700, 5)).astype(np.float32), rng.normal(size=(90, 5)).astype(np.float32)
-    model = flipcert.KernelSVM("linear", classes=[0, 1, 2]).fit(X, rng.integers(3, size=700))
-    monkeypatch.setattr(tiles, "COLUMNS", 256)
-    with sklearn.config_context(working_memory=0.3):
-        radius = model.certify(x).radius
-        ((members, weights),) = formed_weights(model, x, np.array([0, 50]))
-    labels = model.label_linear_.labels.codes[members].tolist()
-    voters = [Voter.of(own.tolist(), labels, [True] * 700, 3) for own in weights]
-    assert [voter.change_cost(open_space=False) - 1 for voter in voters] == radius[[0, 50]].tolist()
-    assert formed_weights(flipcert.MilpSVM(), x, np.array([0])) is None
 
 
 def test_the_second_opinion_is_short_and_shares_no_algorithm():
