@@ -34,36 +34,36 @@ coverage: $(VENV)/.tools
 
 # The same tests again and again, in random order, every other time beside a load on all cores: none may fail.
 test-steady: $(VENV)/.tools
-	$(CHECKED) $(BIN)/python tests/steady.py $(or $(RUNS),10)
+	$(CHECKED) $(BIN)/python tests/helpers/steady.py $(or $(RUNS),10)
 
-# The report in a real browser. Screenshots for people go to tests_browser/screenshots.
+# The report in a real browser. Screenshots for people go to tests/slow/browser/screenshots.
 test-browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/$(VENV)/browsers
 test-browser: $(VENV)/.browser
-	$(CHECKED) $(BIN)/python -m pytest tests_browser
+	$(CHECKED) $(BIN)/python -m pytest tests/slow/browser
 
-$(VENV)/.browser: $(VENV)/.tools tests_browser/install
+$(VENV)/.browser: $(VENV)/.tools tests/slow/browser/install
 	$(BIN)/python -m pip install --quiet --group browser
-	tests_browser/install $(BIN)/python
+	tests/slow/browser/install $(BIN)/python
 	touch $@
 
 # A run of some minutes, killed again and again; takes about ten minutes in all.
 test-kills: $(VENV)/.tools
-	$(BIN)/python -m pytest tests_kills -s
+	$(BIN)/python -m pytest tests/slow/kills -s
 
 # A run on a cluster whose workers are killed again and again, and so is its client; and TLS. Some minutes.
 test-cluster: $(VENV)/.tools
-	$(BIN)/python -m pytest tests_cluster -s
+	$(BIN)/python -m pytest tests/slow/cluster -s
 
 # The suite on the oldest versions that pyproject.toml allows, in a .venv-minimum of its own.
 test-minimum: VENV := $(MINIMUM)
 test-minimum: $(MINIMUM)/.installed
 	$(CHECKED) $(MINIMUM)/$(SCRIPTS)/python -m pytest $(PARALLEL)
 
-$(MINIMUM)/.installed: pyproject.toml tests/lower_bounds.py
+$(MINIMUM)/.installed: pyproject.toml tests/helpers/lower_bounds.py
 	rm -rf $(MINIMUM)
 	$(PYTHON) -m venv $(MINIMUM)
 	$(MINIMUM)/$(SCRIPTS)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(MINIMUM)/$(SCRIPTS)/python tests/lower_bounds.py > $(MINIMUM)/requirements.txt
+	$(MINIMUM)/$(SCRIPTS)/python tests/helpers/lower_bounds.py > $(MINIMUM)/requirements.txt
 	$(MINIMUM)/$(SCRIPTS)/python -m pip install --quiet --requirement $(MINIMUM)/requirements.txt --editable .
 	touch $@
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from command_line import write_irises
+from tests.helpers.command_line import write_irises
 
 # A busy machine is no fault of a test, and no reason to fail it.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -15,11 +15,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import flipcert
 from flipcert.kernels import NTK, RBF
-
-from .data import NAMES, blobs, centred, cloud, digits, grid, hard_cloud, jittered, shares, weights_of
-from .others import NEAREST, lead_of_neighbors
-from .record import facts
-from .single import ALL, fitted, polynomial
+from tests.goldens.data import NAMES, blobs, centred, cloud, digits, grid, hard_cloud, jittered, shares, weights_of
+from tests.goldens.others import NEAREST, lead_of_neighbors
+from tests.goldens.record import facts
+from tests.goldens.single import ALL, fitted, polynomial
 
 
 class Quoting(ClassifierMixin, BaseEstimator):

@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import flipcert
-
-from .data import FAMILIES, NAMES, blobs, centred, digits, jittered, weights_of
-from .record import columns_of, header_of, number, plain, size_of, witness_of
+from tests.goldens.data import FAMILIES, NAMES, blobs, centred, digits, jittered, weights_of
+from tests.goldens.record import columns_of, header_of, number, plain, size_of, witness_of
 
 
 def told(**facts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import ensembles, functions, others, single, streamed
+from tests.goldens import ensembles, functions, others, single, streamed
 
 GROUPS = {
     "single": single.CASES,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from .functions import certificates_to_keep
-from .groups import GROUPS
-from .record import STORED, differences, outcome, read, write
+from tests.goldens.functions import certificates_to_keep
+from tests.goldens.groups import GROUPS
+from tests.goldens.record import STORED, differences, outcome, read, write
 
 
 def main(groups):

@@ -10,9 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import flipcert
 from flipcert.kernels import NTK
-
-from .data import NAMES, blobs, jittered
-from .single import ALL, fitted
+from tests.goldens.data import NAMES, blobs, jittered
+from tests.goldens.single import ALL, fitted
 
 
 def lead_of_neighbors(model, X, n_flips):

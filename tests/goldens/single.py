@@ -9,9 +9,8 @@ from sklearn.gaussian_process.kernels import RationalQuadratic
 
 import flipcert
 from flipcert.kernels import NTK, RBF, ConvNTK, Linear
-
-from .data import FAMILIES, NAMES, blobs, centred, cloud, digits, grid, jittered, shares, weights_of
-from .record import facts
+from tests.goldens.data import FAMILIES, NAMES, blobs, centred, cloud, digits, grid, jittered, shares, weights_of
+from tests.goldens.record import facts
 
 IMAGES = (1, 8, 8)
 

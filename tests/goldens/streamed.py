@@ -12,9 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import flipcert
 from flipcert.kernels import NTK
-
-from .data import centred, jittered
-from .record import columns_of, digest, facts, plain, witness_of
+from tests.goldens.data import centred, jittered
+from tests.goldens.record import columns_of, digest, facts, plain, witness_of
 
 # More samples than one tile of weights has.
 _MANY = 70_000

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 import flipcert
-
-from .functions import certificates_to_keep
-from .groups import GROUPS
-from .record import STORED, columns_of, differences, header_of, outcome, read
+from tests.goldens.functions import certificates_to_keep
+from tests.goldens.groups import GROUPS
+from tests.goldens.record import STORED, columns_of, differences, header_of, outcome, read
 
 
 @pytest.mark.parametrize(("group", "case"), [(group, case) for group, cases in GROUPS.items() for case in cases])

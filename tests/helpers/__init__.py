@@ -1,0 +1,1 @@
+"""What several tests share: oracles, random problems, models, commands, pages."""
