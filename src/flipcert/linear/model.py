@@ -82,10 +82,10 @@ class LabelLinearModel:
         """Exact radii of all rows, in class indices, block by block."""
         return self.map_rows(X, self.radii_of, watcher)
 
-    def radii_of(self, X: NDArray[Any], rows: Rows) -> Certificates:
+    def radii_of(self, features: NDArray[Any], rows: Rows) -> Certificates:
         """Exact radii of one block of rows."""
         radii = rows.radii()
-        tolerance = SAFETY * self.weights.rounding(X, rows.weights)
+        tolerance = SAFETY * self.weights.rounding(features, rows.weights)
         return Certificates(
             prediction=radii.prediction,
             radius=radii.cost - 1,
