@@ -221,7 +221,7 @@ def map_threads(
     done: Callable[[int, Answer], None] | None = None,
     collect: bool = True,
 ) -> list[Answer]:
-    """The same on threads of this process in any case: the function may write to memory that all of them share."""
+    """Call ``function`` on every item, on threads of this process in any case: it may write to memory they share."""
     tasks = list(items)
     workers = min(_threads(n_jobs), at_once or len(tasks))
     with one_blas_thread:
@@ -265,7 +265,7 @@ def _workers(n_jobs: int | None) -> int:
 
 
 def _threads(n_jobs: int | None) -> int:
-    """The same for work that stays here, whatever an engine has."""
+    """Threads for work that stays in this process, whatever an engine has."""
     if on_worker():
         return 1
     if current_engine() is not None:

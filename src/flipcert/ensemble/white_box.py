@@ -68,7 +68,7 @@ class WhiteBox(Electorate):
         return None if None in products else Product.join([product for product in products if product is not None])
 
     def to_send(self) -> WhiteBox:
-        """The same without the classifiers, if the product stands for them."""
+        """All that answers questions: without the classifiers, if one product stands for them."""
         if self._product is None:
             return self
         slim = copy(self)

@@ -21,7 +21,7 @@ class Threat(Protocol):
 
     @property
     def name(self) -> str:
-        """As users say it."""
+        """What users call it, as in ``certify(X, threat=name)``."""
 
     @property
     def unit(self) -> str:

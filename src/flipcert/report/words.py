@@ -64,7 +64,7 @@ class Exposure:
 
     @property
     def counted(self) -> str:
-        """The same with their number."""
+        """How many labels can be flipped, in words."""
         if not self.n_trusted:
             return "one training label" if self.n_labels == 1 else f"{self.n_labels:,} training labels"
         return "one label that is not trusted" if self.n_attackable == 1 else f"{self.n_attackable:,} {self.labels}"
@@ -75,14 +75,14 @@ class Exposure:
 
     @property
     def all_trusted(self) -> str:
-        """That nothing can be flipped, if so: why."""
+        """Why nothing can be flipped, where all labels are trusted."""
         if self.n_labels == 1:
             return "the only training label is trusted"
         return f"all {self.n_labels:,} training labels are trusted"
 
     @property
     def nothing(self) -> Sentence:
-        """The same as a finding."""
+        """The finding that nothing can be flipped, and why."""
         return Sentence("", "No label can be flipped", f": {self.all_trusted}")
 
     @property

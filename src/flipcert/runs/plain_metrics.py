@@ -72,7 +72,7 @@ def _tells_nothing(lines: Sequence[Mapping[str, Any]], n_right: int) -> bool:
 
 
 def _warning(lines: Sequence[Mapping[str, Any]], n_labels: int) -> str:
-    """That in words, which are those of the run."""
+    """That one answer for all would be as good, in the words of the run."""
     prediction, radius = (np.array([line[name] for line in lines]) for name in ("prediction", "radius"))
     certificates = Certificates(
         prediction, radius, radius, None, prediction, np.ma.masked_array(prediction), radius < 0, n_labels

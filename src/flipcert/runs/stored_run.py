@@ -70,7 +70,7 @@ class StoredRun:
             ) from error
 
     def _matched(self) -> StoredRun:
-        """The same, with as many lists of points and attacks as there are models; some may be empty."""
+        """The run with as many lists of points and attacks as there are models; some may be empty."""
         n_models = len(self.settings)
         for name, lists in ((CERTIFICATES, self.points), (ATTACKS, self.attacks)):
             if len(lists) > n_models:

@@ -45,7 +45,7 @@ class LabelNoise:
 
     @property
     def binary_divergence(self) -> float:
-        """The same as if there were two classes: too small for more."""
+        """Divergence as if there were two classes, as published: too small for more."""
         return LabelNoise(self.flip_probability, 2).divergence
 
     def chernoff(
@@ -89,7 +89,7 @@ class LabelNoise:
         return np.searchsorted(-np.minimum.accumulate(table[:most]), -log_p, side="left").astype(np.int64)
 
     def divergence_flips(self, log_p: NDArray[np.float64], most: int, *, published: bool) -> NDArray[np.int64]:
-        """The same from the divergence alone; ``published`` takes that of two classes, and the radius itself too."""
+        """Flips that the divergence proves harmless; ``published`` takes that of two classes, and the radius itself."""
         p = np.exp(np.minimum(log_p, math.log(0.5)))
         # -log(4 p (1 - p)), in terms of log p, which may be far below what a double can hold as p
         evidence = -(math.log(4.0) + np.minimum(log_p, math.log(0.5)) + np.log1p(-p))

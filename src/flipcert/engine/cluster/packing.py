@@ -83,7 +83,7 @@ class Packed:
         return len(self.stream) + sum(array.nbytes for array in self._arrays)
 
     def sharing(self) -> Packed:
-        """The same for processes of this machine, which need not be sent the arrays."""
+        """A copy for processes of this machine, which map the arrays instead of being sent them."""
         return Packed(self.stream, [], self.readonly, SharedArrays(self._arrays))
 
     def __sizeof__(self) -> int:
@@ -118,7 +118,7 @@ def unpack(packed: Packed, known: Sequence[SelectedRows] = ()) -> Any:
 
 
 def _writable(array: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The same bytes in memory that can be written to, at a place that suits any number."""
+    """A copy of bytes in memory that can be written to, at a place that suits any number."""
     if array.flags.writeable and array.ctypes.data % ALIGNMENT == 0:
         return array
     room = np.empty(array.size + ALIGNMENT, np.uint8)

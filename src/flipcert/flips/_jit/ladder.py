@@ -107,7 +107,7 @@ def sums_are_exact(row, offset, total):
 
 @compiled
 def multiples_are_exact(lowest, total):
-    """The same for multiples of 2**lowest (2000: zeros only) with magnitudes that add up to ``total``."""
+    """Tell whether sums of multiples of 2**lowest (2000: zeros only) are exact, given the sum of magnitudes."""
     if not total < LARGEST_TOTAL:
         return False
     if lowest == 2000:

@@ -204,7 +204,7 @@ def _measure(gap, near, covariance, image, others, p, x_std, z_std, shape, part,
 
 @compiled
 def _measure_all(gap, near, covariance, image, others, p, x_std, z_std, shape, part, bias, spare):
-    """The same for all images at once, which is faster where much is equal, such as backgrounds."""
+    """Measure the gaps of all images at once, which is faster where much is equal, such as backgrounds."""
     height, width, reach, channels = shape
     y, x = divmod(p, width)
     to_x, to_z, total = 1.0 / x_std, spare[0], spare[1] if spare.shape[0] > 1 else np.empty(gap.size)

@@ -66,7 +66,7 @@ def clipped_sums(rows, values, low, high, codes, movable, clip, factor, least, f
 
 @compiled
 def clipped_table(rows, values, low, high, codes, movable, clip, factor, least, table, result):
-    """The same for all numbers of flips at once: ``table`` has the sums of gains of the entries that are not given."""
+    """What all numbers of flips move at most: ``table`` has the sums of gains of the entries that are not given."""
     n_classes, size = low.shape[1], table.shape[2]
     gains, counts = np.empty((2, n_classes, rows.size)), np.empty((2, n_classes), np.int64)
     cut = np.empty((2, n_classes))
