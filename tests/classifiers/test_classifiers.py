@@ -240,3 +240,42 @@ def test_features_too_large_for_the_kernel(blobs):
         flipcert.KernelSVM(C=1.0).fit(X * 1e200, y)
     with pytest.raises(ValueError, match="overflowed"):
         flipcert.KernelSVM().fit(X * 1e160, y).predict(X_test * 1e160)
+
+
+def test_a_fitted_model_keeps_its_kernel_whoever_changes_it(blobs):
+    X, y, X_test, _ = blobs
+    kernel = RBF(gamma=0.3)
+    models = (
+        flipcert.KernelRidge(kernel, reg=0.1),
+        flipcert.KernelSVM(kernel),
+        flipcert.WeightedNeighbors(None, kernel),
+    )
+    for model in models:
+        model.fit(X, y)
+    before = [model.certify(X_test) for model in models]
+    flipcert.KernelRidge(kernel).set_params(kernel__gamma=9.0)
+    for model, certificates in zip(models, before, strict=True):
+        after = model.certify(X_test)
+        assert np.array_equal(after.prediction, certificates.prediction)
+        assert np.array_equal(after.radius, certificates.radius)
+
+
+@pytest.mark.parametrize("exact", [None, "yes", 1, 1.5])
+def test_exact_is_true_or_false(exact, blobs):
+    X, y, X_test, _ = blobs
+    for model in (flipcert.KernelRidge(), flipcert.PartitionEnsemble(flipcert.KernelRidge(), 2)):
+        for question in (model.fit(X, y).certify, model.worst_flips):
+            with pytest.raises(ValueError, match="exact must be True or False; got"):
+                question(X_test, exact=exact)
+
+
+def test_parameters_that_change_after_fit_change_no_certificate(blobs):
+    X, y, X_test, _ = blobs
+    smoothed = flipcert.SmoothedLinear(0.05).fit(X, y)
+    before = smoothed.certify(X_test)
+    after = smoothed.set_params(method="published").certify(X_test)
+    assert np.array_equal(before.radius, after.radius)
+    assert after.model["method"] == "white-box"
+    machine = flipcert.MilpSVM("rbf", C=0.2).fit(X[:10], y[:10])
+    scores = machine.decision_function(X_test)
+    assert np.array_equal(machine.set_params(C=50.0).decision_function(X_test), scores)

@@ -222,7 +222,8 @@ def test_warnings_are_notes_without_places_in_code(data):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = run("certify", "many.npz", "many.npz", "--quiet")
-        assert "Note: The number of unique classes is greater than 50% of the number of samples." in result.stderr
+        # Which warnings there are is up to the version of scikit-learn.
         assert ".py" not in result.stderr
         result = run("certify", "train.npz", "test.npz", "--model", "smoothed", "--method", "published", "--quiet")
         assert "Note: --method published is for reproducing the paper" in result.stderr
+        assert ".py" not in result.stderr

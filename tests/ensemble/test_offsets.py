@@ -51,6 +51,18 @@ class Cautious(flipcert.KernelRidge):
         return np.minimum(super().flip_costs(X, bound, time_limit), 1)
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.uint8, np.uint64, np.float32])
+def test_costs_may_be_numbers_of_any_type(kind, blobs):
+    X, y, x, _ = blobs
+
+    class Told(flipcert.KernelRidge):
+        def flip_costs(self, X, bound="lower", time_limit=60.0):
+            return super().flip_costs(X, bound, time_limit).astype(kind)
+
+    usual = flipcert.PartitionEnsemble(Cautious(), 3).fit(X, y).certify(x)
+    assert (flipcert.PartitionEnsemble(Told(), 3).fit(X, y).certify(x).radius >= usual.radius).all()
+
+
 def test_costs_of_ones_own_are_asked_for(blobs):
     X, y, x, _ = blobs
     usual, cautious = (flipcert.PartitionEnsemble(own, 3).fit(X, y) for own in (flipcert.KernelRidge(), Cautious()))

@@ -14,7 +14,7 @@ from flipcert.classifiers.description import describe
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import check_threat
 from flipcert.labels.training_set import TrainingSet, read_training_set
-from flipcert.labels.validation import check_choice, check_number
+from flipcert.labels.validation import check_choice, check_flag, check_number
 from flipcert.results.certificates import Certificates
 from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
@@ -156,6 +156,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Certificates
         """
         check_threat(threat, self)
+        check_flag(exact, "exact")
         check_number(time_limit, "time_limit")
         return certificates_of_blocks(self._certify(X, exact, time_limit), self.classes_, self._description)
 
@@ -180,6 +181,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             where no attack is known, or none exists.
         """
         check_threat(threat, self)
+        check_flag(exact, "exact")
         check_number(time_limit, "time_limit")
         witnesses = self._attacks(X, exact, time_limit)
         return [in_user_labels(witness, self.classes_) for witness in witnesses]

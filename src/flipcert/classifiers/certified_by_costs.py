@@ -104,8 +104,16 @@ def costs_of(model: Any, X: NDArray[Any], exact: bool) -> FlipCosts:
         return own
     prediction = predicted_indices(model, X, model.classes_, "it must keep to its own classes_")
     name = f"flip_costs of {type(model).__name__}"
+    told = np.asarray(model.flip_costs(X, bound="lower"))
+    if told.dtype.kind not in "iufb":
+        raise ValueError(f"{name} must be an array of whole numbers; got an array of type {told.dtype}.")
     # However large, unreachable is unreachable.
-    lower = check_integers(np.minimum(model.flip_costs(X, bound="lower"), 2**62), name, minimum=0, ndim=2)
+    wide = (
+        told.astype(np.float64)
+        if told.dtype.kind == "f"
+        else told.astype(np.uint64 if told.dtype.kind == "u" else np.int64)
+    )
+    lower = check_integers(np.minimum(wide, 2**62), name, minimum=0, ndim=2)
     if lower.shape != (X.shape[0], model.classes_.size):
         raise ValueError(f"{name} must have shape {(X.shape[0], model.classes_.size)}; got {lower.shape}.")
     return FlipCosts.proven(prediction, lower, n_labels=2**62)

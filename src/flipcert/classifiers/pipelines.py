@@ -101,7 +101,7 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
 
 def _named(threat: str) -> dict[str, str]:
     """The threat as an argument; classifiers of others need not know of it unless there is another than flips."""
-    return {} if threat == "flips" else {"threat": threat}
+    return {} if isinstance(threat, str) and threat == "flips" else {"threat": threat}
 
 
 def _classifier_and_inputs(model: Any, X: ArrayLike, question: str) -> tuple[Any, Any]:

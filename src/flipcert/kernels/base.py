@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from flipcert.engine.magnitude import BY_FEATURES, smallest_whole
 from flipcert.engine.mapped import is_large, mapped_rows
@@ -116,7 +116,8 @@ def as_kernel(kernel: Any) -> Kernel:
         return NAMED["ntk"]()
     if isinstance(kernel, Kernel):
         kernel.validate()
-        return kernel
+        # As it is now: who changes its parameters later must not change models that were fitted with it.
+        return clone(kernel)
     named = {name: kind for name, kind in NAMED.items() if not _needs_parameters(kind)}
     if isinstance(kernel, str) and kernel in named:
         return named[kernel]()

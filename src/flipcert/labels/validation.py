@@ -43,8 +43,17 @@ def check_number(value: Any, name: str, *, zero: bool = False) -> float:
     number = not isinstance(value, (bool, np.bool_)) and isinstance(value, (int, float, np.integer, np.floating))
     if not number or not (0 <= value < np.inf) or (value == 0 and not zero):
         wanted = "a number that is not negative" if zero else "a positive number"
+        if isinstance(value, (float, np.floating)) and value == np.inf:
+            wanted += ", and finite"
         raise ValueError(f"{name} must be {wanted}; got {_plain(value)!r}.")
     return float(value)
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """Return whether something is asked for: True or False, and nothing else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {_plain(value)!r}.")
+    return bool(value)
 
 
 def check_n_jobs(n_jobs: Any) -> None:

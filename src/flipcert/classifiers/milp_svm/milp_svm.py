@@ -112,8 +112,9 @@ class MilpSVM(CertifiedByCosts):
         self._small = LabelLinearModel(fixed, svm_weights(self._kernel, inputs), self.n_jobs)
         self._largest_row_sum = largest_row_sum(self._kernel, inputs, self.n_jobs)
         rounding = inputs.shape[0] * float(np.finfo(np.float64).eps)
-        self._is_small = self.C * self._largest_row_sum <= 1 + rounding
-        self._machines = {} if self._is_small else self._fit_machines(inputs, self.C)
+        self._C = float(self.C)
+        self._is_small = self._C * self._largest_row_sum <= 1 + rounding
+        self._machines = {} if self._is_small else self._fit_machines(inputs, self._C)
 
     @property
     def C_max_(self) -> float:
@@ -264,7 +265,7 @@ class MilpSVM(CertifiedByCosts):
         kernel = np.concatenate(self._small.map_weights(rows, times_C))
         if not np.isfinite(kernel).all():
             raise ValueError(
-                f"C={self.C:g} times the kernel of the test points overflowed; take a smaller C or rescale the "
+                f"C={self._C:g} times the kernel of the test points overflowed; take a smaller C or rescale the "
                 "features."
             )
         return kernel
@@ -274,7 +275,7 @@ class MilpSVM(CertifiedByCosts):
         """What weights of the small machine are multiplied by: C, and the scale of the kernel if it is left out."""
         weights = self._small.weights
         left_out = weights.unit if isinstance(weights, ProductWeights) else None
-        return self.C * (1.0 if left_out is None else left_out)
+        return self._C * (1.0 if left_out is None else left_out)
 
     def _project(self, kernel: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Squared length of each test point in the span of the training points, and what it leaves unexplained.

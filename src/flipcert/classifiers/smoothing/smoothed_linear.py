@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.ridge import KernelRidge
 from flipcert.classifiers.smoothing.label_noise import LabelNoise
@@ -126,6 +127,8 @@ class SmoothedLinear(KernelRidge):
         weights = super()._make_weights(X)
         # What noise does to a score takes all weights at once.
         weights.comes_in_tiles = False
+        # What was fitted is certified, whatever becomes of the parameter.
+        self._method = self.method
         self._noise = LabelNoise(self.flip_probability, self.classes_.size)
         return weights
 
@@ -173,7 +176,7 @@ class SmoothedLinear(KernelRidge):
     def _smoothed(self, block: Block, ridge: FlipCosts) -> FlipCosts:
         """What smoothing proves against each class, and no more than holds for the deployed prediction."""
         labels = self.label_linear_.labels
-        if self.method == "white-box":
+        if self._method == "white-box":
             costs = self._noise.white_box_costs(block.weights, labels, ridge.prediction)
         else:
             costs = self._black_box_costs(block.weights, labels, ridge.prediction)
@@ -182,7 +185,7 @@ class SmoothedLinear(KernelRidge):
         # Noise draws from the whole label space: with any class removed, all is open.
         np.minimum(costs, labels.flips_to_remove_another, out=costs)
         np.put_along_axis(costs, ridge.prediction[:, None], 0, axis=1)
-        return replace(ridge, lower=costs if self.method == "published" else np.minimum(costs, ridge.lower))
+        return replace(ridge, lower=costs if self._method == "published" else np.minimum(costs, ridge.lower))
 
     def _black_box_costs(
         self, weights: NDArray[Any], labels: Labels, prediction: NDArray[np.int64]
@@ -191,15 +194,16 @@ class SmoothedLinear(KernelRidge):
         most = labels.n_movable
 
         def flips_of(log_p: NDArray[np.float64]) -> NDArray[np.int64]:
-            if self.method == "neyman-pearson":
+            if self._method == "neyman-pearson":
                 return self._noise.neyman_pearson_flips(log_p, most)
-            return self._noise.divergence_flips(log_p, most, published=self.method == "published")
+            return self._noise.divergence_flips(log_p, most, published=self._method == "published")
 
         flips = flips_of(self._noise.chernoff(weights, labels, prediction, flips_of))
         return np.where(flips < most, flips + 1, labels.unreachable)
 
     def _warn_if_published(self) -> None:
-        if self.method == "published":
+        check_is_fitted(self)
+        if self._method == "published":
             warnings.warn(
                 'method="published" is for reproducing the paper\'s figures: its radius is not proven for more than '
                 'two classes, where it over-states; use "white-box", "neyman-pearson" or "kl".',
