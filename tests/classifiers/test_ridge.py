@@ -46,7 +46,8 @@ def test_ridge_takes_the_smaller_system(blobs):
 @pytest.mark.parametrize("reg", [0, -1.0, "1", np.inf, np.nan])
 def test_bad_reg(reg, blobs):
     X, y, _, _ = blobs
-    with pytest.raises(ValueError, match=r"reg must be a positive number(, and finite)?; got"):
+    finite = ", and finite" if reg == np.inf else ""
+    with pytest.raises(ValueError, match=f"reg must be a positive number{finite}; got"):
         flipcert.KernelRidge(reg=reg).fit(X, y)
 
 
