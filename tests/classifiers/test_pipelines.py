@@ -347,8 +347,8 @@ def test_bare_estimators(blobs):
     for question in (flipcert.certify, flipcert.worst_flips):
         with pytest.raises(TypeError, match=r"LogisticRegression has no certificate.*PartitionEnsemble"):
             question(LogisticRegression().fit(X, y), X_test)
-        with pytest.raises(ValueError, match=r'threat must be "flips".*got \'deletions\''):
-            question(model, X_test, threat="deletions")
+        with pytest.raises(ValueError, match=r'threat must be "flips".*got \'bribes\''):
+            question(model, X_test, threat="bribes")
 
 
 def test_a_search_on_labels_is_refused(blobs):

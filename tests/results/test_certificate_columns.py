@@ -58,7 +58,7 @@ def block(start, stop, new=True):
 
 
 def certified(new=True):
-    return certificates_of_blocks([block(0, 9, new), block(9, 10, new), block(10, 26, new)], NAMES, {"model": "mine"})
+    return certificates_of_blocks([block(0, 9, new), block(9, 10, new), block(10, 26, new)], NAMES, {"model": "mine"}, 20)
 
 
 def assert_same(first, second):

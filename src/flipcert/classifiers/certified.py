@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.description import describe
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import check_threat
+from flipcert.labels.threats import SOURCES, Threat, check_threat
 from flipcert.labels.training_set import TrainingSet, read_training_set
 from flipcert.labels.validation import check_choice, check_flag, check_number
 from flipcert.results.certificates import Certificates
@@ -32,6 +33,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _input_types: ClassVar[Sequence[DTypeLike]] = (np.float64, np.float32)
     _copies_inputs: ClassVar[bool] = False
 
+    # Why nothing is proven where rows come or go, in words that end a sentence.
+    _why_rows_must_stay: ClassVar[str] = "nothing is proven about fits on other rows"
+
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense whatever the training set is."""
 
@@ -48,18 +52,28 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._scores(X)[1]
 
     @abstractmethod
-    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
-        """Costs of all classes."""
+    def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
+        """Costs of all classes, in units of the threat."""
 
     @abstractmethod
-    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
-        """Certificates, block by block."""
+    def _certify(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Certificates]:
+        """Certificates against a threat, block by block."""
 
     @abstractmethod
-    def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
+    def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
         """The smallest known attack on each row."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None) -> Self:
+    def _refusal(self, threat: Threat) -> str | None:
+        """Why nothing is proven against a threat, in words that end a sentence; None where there are proofs."""
+        if threat.changes_rows:
+            return self._why_rows_must_stay
+        if threat is SOURCES and self._labels.sources is None:
+            return "nobody said who gave the labels; pass one id a label to fit(X, y, source=...)"
+        return None
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None, source: ArrayLike | None = None
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -71,13 +85,16 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Training labels of any type.
         trusted : array-like of bool of shape (n_samples,), optional
             Labels that an attacker cannot flip.
+        source : array-like of shape (n_samples,), optional
+            Who gave each label: an annotator, a vendor, a batch; any ids, strings or numbers. ``threat="sources"``
+            counts these.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        training = read_training_set(self, X, y, trusted, dtype=self._input_types, copy=self._copies_inputs)
+        training = read_training_set(self, X, y, trusted, source, dtype=self._input_types, copy=self._copies_inputs)
         self.classes_, self._labels = training.classes, training.labels
         self._fit(training)
         self._description = describe(self)
@@ -113,7 +130,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores, _ = self._scores(X)
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
-    def flip_costs(self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0) -> NDArray[np.int64]:
+    def flip_costs(
+        self, X: ArrayLike, bound: str = "lower", time_limit: float = 60.0, threat: str = "flips"
+    ) -> NDArray[np.int64]:
         """Fewest label flips after which each class is predicted (see :func:`flipcert.flip_costs`).
 
         Parameters
@@ -124,15 +143,18 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Proven from below, reached by an attack, or both; :class:`flipcert.UnsolvedError` if they differ.
         time_limit : float, default=60.0
             Seconds for one integer program (``bound="exact"`` only).
+        threat : str, default="flips"
+            As in :meth:`certify`: what a cost counts instead of flips.
 
         Returns
         -------
         ndarray of int64 of shape (n_test, n_classes)
-            0 for the class predicted now; one more than there are training labels where no labelling leads to the
-            class, or, with ``bound="upper"``, where no attack is known.
+            0 for the class predicted now; one more than there are training labels (or sources) where nothing leads to
+            the class, or, with ``bound="upper"``, where no attack is known.
         """
         check_number(time_limit, "time_limit")
-        return self._flip_costs(X, check_choice(bound, "bound", ("lower", "upper", "exact")), time_limit)
+        check_choice(bound, "bound", ("lower", "upper", "exact"))
+        return self._flip_costs(X, self._proven_threat(threat), bound, time_limit)
 
     def certify(
         self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
@@ -143,8 +165,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
-        threat : {"flips"}, default="flips"
-            What an attacker does to the training set.
+        threat : {"flips", "sources", "deletions", "insertions", "replacements", "edits"}, default="flips"
+            What an attacker does to the training set, and what the radius counts: changes labels, holds all labels of
+            some sources, deletes, inserts or replaces rows, or any of flips, deletions and insertions.
         exact : bool, default=False
             Solve integer programs where bounds leave the radius of an ensemble open. A single model is as exact as it
             can be either way.
@@ -155,10 +178,11 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Certificates
         """
-        check_threat(threat, self)
+        asked = self._proven_threat(threat)
         check_flag(exact, "exact")
         check_number(time_limit, "time_limit")
-        return certificates_of_blocks(self._certify(X, exact, time_limit), self.classes_, self._description)
+        blocks = self._certify(X, asked, exact, time_limit)
+        return certificates_of_blocks(blocks, self.classes_, self._description, asked.useful(self._labels))
 
     def worst_flips(
         self, X: ArrayLike, threat: str = "flips", exact: bool = False, time_limit: float = 60.0
@@ -169,19 +193,27 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_test, n_features)
             Test inputs.
-        threat : {"flips"}, default="flips"
-            What an attacker does to the training set.
-        exact, time_limit
+        threat, exact, time_limit
             As in :meth:`certify`.
 
         Returns
         -------
         list of Witness or None
-            ``witness.indices`` into the training set and ``witness.labels`` to put there, most influential first. None
-            where no attack is known, or none exists.
+            ``witness.indices`` into the training set and ``witness.labels`` to put there, most influential first; which
+            ``sources`` did that, and which rows are ``deleted`` and ``inserted``. None where no attack is known, or
+            none exists.
         """
-        check_threat(threat, self)
+        asked = self._proven_threat(threat)
         check_flag(exact, "exact")
         check_number(time_limit, "time_limit")
-        witnesses = self._attacks(X, exact, time_limit)
-        return [in_user_labels(witness, self.classes_) for witness in witnesses]
+        witnesses = self._attacks(X, asked, exact, time_limit)
+        sources = None if self._labels.sources is None else self._labels.sources.ids
+        return [in_user_labels(witness, self.classes_, sources) for witness in witnesses]
+
+    def _proven_threat(self, threat: str) -> Threat:
+        """The threat of this name; a ValueError if there is none, or no proof for this model."""
+        asked = check_threat(threat)
+        check_is_fitted(self)
+        if (reason := self._refusal(asked)) is not None:
+            raise ValueError(f'threat="{threat}" is refused by {type(self).__name__}: {reason}.')
+        return asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from flipcert.classifiers.certified import CertifiedClassifier
 from flipcert.engine.blocks import watched_blocks
 from flipcert.engine.watch import current_watcher
 from flipcert.flips.label_space import NAME_THE_SPACE
+from flipcert.flips.source_costs import costs_in_sources
 from flipcert.labels.encoding import predicted_indices
+from flipcert.labels.threats import SOURCES, Threat
 from flipcert.labels.validation import check_integers
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import FlipCosts
@@ -33,7 +36,7 @@ class CertifiedByCosts(CertifiedClassifier):
         """Flip costs where only the cheapest change of prediction matters."""
         return self._known_costs(X, exact=False)
 
-    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False, threat: str = "flips") -> FlipCosts:
         """Flip costs in class indices with the attacks behind them, as an ensemble asks its base classifiers for them.
 
         Parameters
@@ -42,13 +45,19 @@ class CertifiedByCosts(CertifiedClassifier):
             Test inputs.
         exact : bool, default=False
             Find out as much as can be had, class by class.
+        threat : str, default="flips"
+            What costs count, as in :meth:`certify`.
 
         Returns
         -------
         FlipCosts
             As if the label space were fixed.
         """
-        return self._known_costs(X, exact)
+        return self._against(self._proven_threat(threat), self._known_costs(X, exact))
+
+    def _against(self, threat: Threat, costs: FlipCosts) -> FlipCosts:
+        """Costs that were found in flips, in units of a threat."""
+        return costs_in_sources(costs, self._labels) if threat is SOURCES else costs
 
     @abstractmethod
     def _check_test(self, X: ArrayLike) -> NDArray[Any]:
@@ -58,24 +67,24 @@ class CertifiedByCosts(CertifiedClassifier):
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
         """Class with the second highest score."""
 
-    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
-        costs = self.costs_and_attacks(X, exact=bound != "lower").in_label_space(self._labels)
+    def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
+        costs = self.costs_and_attacks(X, bound != "lower", threat.name).in_label_space(self._labels, threat)
         how_to_close = self._how_to_close if self._labels.space_is_fixed else self._how_to_close + NAME_THE_SPACE
         return costs.of_bound(bound, self.classes_, how_to_close)
 
     _how_to_close = ""
 
-    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
+    def _certify(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Certificates]:
         rows = self._check_test(X)
-        return watched_blocks(self._certify_rows, rows, self._rows_together, current_watcher())
+        return watched_blocks(partial(self._certify_rows, threat), rows, self._rows_together, current_watcher())
 
     # Rows that are certified at a time, and kept if someone watches; None takes all at once.
     _rows_together: int | None = None
 
-    def _certify_rows(self, rows: NDArray[Any]) -> Certificates:
+    def _certify_rows(self, threat: Threat, rows: NDArray[Any]) -> Certificates:
         """Certificates of some rows, in class indices."""
-        costs = self._cheapest_costs(rows).in_label_space(self._labels)
-        lower, upper, target = costs.cheapest(self._labels.n_labels)
+        costs = self._against(threat, self._cheapest_costs(rows)).in_label_space(self._labels, threat)
+        lower, upper, target = costs.cheapest(threat.limit(self._labels))
         return Certificates(
             prediction=costs.prediction,
             radius=lower - 1,
@@ -86,13 +95,16 @@ class CertifiedByCosts(CertifiedClassifier):
             rounding_sensitive=costs.sensitive,
             n_labels=self._labels.n_labels,
             n_attackable=self._labels.n_movable,
+            threat=threat.name,
+            n_sources=self._labels.n_sources,
         )
 
-    def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
-        costs = self._cheapest_costs(X).in_label_space(self._labels)
-        _, upper, target = costs.cheapest(self._labels.n_labels)
+    def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
+        costs = self._against(threat, self._cheapest_costs(X)).in_label_space(self._labels, threat)
+        limit = threat.limit(self._labels)
+        _, upper, target = costs.cheapest(limit)
         return [
-            costs.attack(t, int(c)) if cost <= self._labels.n_labels else None
+            costs.attack(t, int(c)) if cost <= limit else None
             for t, (cost, c) in enumerate(zip(upper, target, strict=True))
         ]
 
@@ -116,7 +128,7 @@ def costs_of(model: Any, X: NDArray[Any], exact: bool) -> FlipCosts:
     lower = check_integers(np.minimum(wide, 2**62), name, minimum=0, ndim=2)
     if lower.shape != (X.shape[0], model.classes_.size):
         raise ValueError(f"{name} must have shape {(X.shape[0], model.classes_.size)}; got {lower.shape}.")
-    return FlipCosts.proven(prediction, lower, n_labels=2**62)
+    return FlipCosts.proven(prediction, lower, limit=2**62)
 
 
 def _tells_other_costs(kind: type) -> bool:

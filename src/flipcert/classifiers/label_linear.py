@@ -16,6 +16,7 @@ from flipcert.engine.watch import current_watcher
 from flipcert.flips.costs import KINDS
 from flipcert.flips.label_space import NAME_THE_SPACE, open_costs
 from flipcert.labels.encoding import class_indices
+from flipcert.labels.threats import Threat
 from flipcert.labels.training_set import TrainingSet
 from flipcert.linear.model import Block, LabelLinearModel
 from flipcert.linear.weights import Weights
@@ -64,24 +65,25 @@ class LabelLinearClassifier(CertifiedClassifier):
         model, rows = self._asked(X)
         return model.scores(rows)
 
-    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
+    def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
         model, rows = self._asked(X)
 
         def in_label_space(block: Block, costs: FlipCosts) -> FlipCosts:
-            return open_costs(costs, model.held_rows(block), model.labels)
+            return open_costs(costs, model.held_rows(block, threat), model.labels, threat)
 
-        costs = model.costs(rows, KINDS[bound, "best"], time_limit if bound == "exact" else None, in_label_space)
+        limit = time_limit if bound == "exact" else None
+        costs = model.costs(rows, KINDS[bound, "best"], limit, in_label_space, threat)
         return costs.of_bound(bound, self.classes_, NAME_THE_SPACE)
 
-    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
+    def _certify(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Certificates]:
         model, rows = self._asked(X)
-        return model.radii(rows, current_watcher())
+        return model.radii(rows, current_watcher(), threat)
 
-    def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
+    def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
         model, rows = self._asked(X)
-        return model.witnesses(rows, current_watcher().progress("attacks"))
+        return model.witnesses(rows, current_watcher().progress("attacks"), threat)
 
-    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False, threat: str = "flips") -> FlipCosts:
         """Flip costs in class indices with the attacks behind them, as an ensemble asks its base classifiers for them.
 
         Parameters
@@ -90,14 +92,17 @@ class LabelLinearClassifier(CertifiedClassifier):
             Test inputs.
         exact : bool, default=False
             Close bounds that differ by integer programs.
+        threat : str, default="flips"
+            What costs count, as in :meth:`certify`.
 
         Returns
         -------
         FlipCosts
             As if the label space were fixed.
         """
+        asked = self._proven_threat(threat)
         model, rows = self._asked(X)
-        return model.costs(rows, time_limit=_TIME_LIMIT if exact else None)
+        return model.costs(rows, time_limit=_TIME_LIMIT if exact else None, threat=asked)
 
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
         """Class scores of one point while the flips of a witness are made, one after the other.

@@ -17,6 +17,7 @@ from flipcert.ensemble._jit.ballot import Ballot
 from flipcert.ensemble._jit.outcome import BLACKBOX_COST, LOWER_COST, RUNNER_UP, TARGET, UPPER_COST, WINNER
 from flipcert.flips.rows import as_integers
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS
 from flipcert.results.witness import Witness, classes_after
 
 
@@ -63,12 +64,12 @@ class OpenVote:
         """
         labels = self._labels
         if not self.is_steady(row):
-            smallest = int(labels.flips_to_remove.min())
+            smallest = int(FLIPS.to_remove(labels).min())
             outcome[LOWER_COST], outcome[BLACKBOX_COST] = (
                 min(outcome[LOWER_COST], smallest),
                 min(outcome[BLACKBOX_COST], smallest),
             )
-        removal = int(labels.flips_to_remove[outcome[WINNER]])
+        removal = int(FLIPS.to_remove(labels)[outcome[WINNER]])
         planned = None
         if outcome[UPPER_COST] <= labels.n_labels:
             if outcome[UPPER_COST] <= removal and not self._may_empty_a_class(ballot, int(outcome[UPPER_COST])):

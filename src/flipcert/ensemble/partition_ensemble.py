@@ -30,6 +30,7 @@ from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
 from flipcert.labels.steps import require_classifier, takes_a_kernel_matrix
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_choice
 from flipcert.results.certificates import Certificates
@@ -157,20 +158,23 @@ class PartitionEnsemble(CertifiedClassifier):
         counts = self.electorate_.rule.scores(votes, self.classes_.size)
         return counts.astype(np.float64), counts.argmax(axis=1)
 
-    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
+    def _refusal(self, threat: Threat) -> str | None:
+        return None if threat is FLIPS else "nothing is proven about votes under it"
+
+    def _certify(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Certificates]:
         def certify(voters: Electorate, block: NDArray[Any], n_rows: int) -> Certificates:
             return voters.certify(block, n_rows, exact, time_limit)
 
         return self.ask(X, certify, current_watcher())
 
-    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
+    def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
         def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
             return voters.ballots(block, n_rows, bound == "exact", time_limit)
 
         parts = self.ask(X, ballots)
         return np.concatenate([self.electorate_.rule.reach_costs(part, bound, time_limit) for part in parts])
 
-    def _attacks(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Witness | None]:
+    def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
         def attacks(voters: Electorate, block: NDArray[Any], n_rows: int) -> list[Witness | None]:
             return voters.attacks(block, n_rows, exact, time_limit)
 

@@ -23,6 +23,7 @@ from flipcert.flips.costs import Radii
 from flipcert.flips.rows import DoubleRow, IntegerRow
 from flipcert.flips.whole_rows import Rows
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness, classes_after
 
@@ -81,7 +82,7 @@ class RowsOfOpenSpace:
 
     def _other_changes(self, prediction: NDArray[np.int64], cost: NDArray[np.int64]) -> Iterator[tuple[int, Change]]:
         """Rows whose cheapest change is another than in a fixed label space, where it has that cost; and the change."""
-        removal = self._labels.flips_to_remove[prediction]
+        removal = FLIPS.to_remove(self._labels)[prediction]
         # Nothing is cheaper than what is cheapest in a fixed label space, but for the removal of the class itself.
         removed = (removal <= cost) & (removal < self._labels.unreachable)
         in_doubt = self._may_empty_the_winner(prediction, cost) & ~removed
@@ -119,23 +120,22 @@ class RowsOfOpenSpace:
         return bool(left[winner] and left.sum() > 1)
 
 
-def in_label_space(rows: Rows, labels: Labels, offset: NDArray[np.float64]) -> Rows:
-    """Rows in the label space that the labels have, be it fixed or read from them."""
-    return rows if labels.space_is_fixed else RowsOfOpenSpace(rows, labels, offset)
-
-
-def open_costs(costs: FlipCosts, rows: Rows, labels: Labels) -> FlipCosts:
-    """Bounds on flip costs as they are if the label space is read from the labels.
+def open_costs(costs: FlipCosts, rows: Rows, labels: Labels, threat: Threat = FLIPS) -> FlipCosts:
+    """Bounds on costs as they are if the label space is read from the labels.
 
     A rival that is removed need not be beaten, so no cost is proven beyond that of removing another class; an attack
     that may leave no label of its class, or of any other, is given up.
     """
-    if labels.space_is_fixed or max(costs.lower.max(), costs.upper.max()) < labels.flips_to_empty.min():
+    if labels.space_is_fixed or max(costs.lower.max(), costs.upper.max()) < threat.to_empty(labels).min():
         return costs
     own = np.arange(labels.n_classes) == costs.prediction[:, None]
     radii = rows.radii()
-    proven = np.maximum(np.minimum(costs.lower, labels.flips_to_remove_another), radii.cost[:, None])
-    known = _lawful_upper(costs.upper, rows, labels)
+    proven = np.maximum(np.minimum(costs.lower, threat.to_remove_another(labels)), radii.cost[:, None])
+    # Which attacks on another threat than flips leave labels of all classes is not looked into.
+    harmless = costs.upper < threat.to_empty(labels).min()
+    known = np.where(harmless, costs.upper, threat.unreachable(labels))
+    if threat is FLIPS:
+        known = _lawful_upper(costs.upper, rows, labels)
     reached = np.arange(labels.n_classes) == radii.target[:, None]
     known = np.where(reached, radii.cost[:, None], known)
     return replace(costs, lower=np.where(own, 0, proven), upper=np.where(own, 0, known))
@@ -171,7 +171,7 @@ def cheapest_lawful_change(row: IntegerRow) -> Change:
     """Fewest flips that change the prediction and leave labels of the class that wins, and of another."""
     labels, first = row.labels, row.prediction
     attacks = [_lift(row, c, first) for c in range(labels.n_classes) if c != first]
-    if labels.flips_to_remove[first] < labels.unreachable:
+    if FLIPS.to_remove(labels)[first] < labels.unreachable:
         # Wherever its labels go, the class is gone; the runner-up makes the best use of them.
         attacks.append([(i, row.runner_up) for i in np.flatnonzero(labels.codes == first).tolist()])
     known = [Witness.of(flips) for flips in attacks if flips is not None]

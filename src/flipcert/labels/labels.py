@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.labels.sources import Sources
 from flipcert.labels.validation import check_integers
 
 
@@ -35,12 +36,15 @@ class Labels:
     space_is_fixed : bool
         Whether the label space was given. If not, it is read from the labels, and who flips away all labels of a class
         removes the class.
+    sources : Sources or None
+        Who gave each label, if that was said.
     """
 
     codes: NDArray[np.int64]
     coded: Coded
     n_classes: int
     space_is_fixed: bool = True
+    sources: Sources | None = None
 
     @classmethod
     def of(
@@ -49,11 +53,13 @@ class Labels:
         n_classes: int,
         trusted: NDArray[np.bool_] | None = None,
         space_is_fixed: bool = True,
+        sources: Sources | None = None,
     ) -> Labels:
         """Prepare labels; those not ``trusted`` can be flipped."""
         movable = np.ones(codes.size, np.bool_) if trusted is None else ~trusted
         codes = np.ascontiguousarray(codes, np.int64)
-        return cls(codes, Coded(codes.astype(np.int32), movable, not movable.all()), n_classes, space_is_fixed)
+        coded = Coded(codes.astype(np.int32), movable, not movable.all())
+        return cls(codes, coded, n_classes, space_is_fixed, sources)
 
     @property
     def n_labels(self) -> int:
@@ -64,6 +70,11 @@ class Labels:
     def n_movable(self) -> int:
         """Number of labels that can be flipped."""
         return int(np.count_nonzero(self.coded.movable))
+
+    @property
+    def n_sources(self) -> int | None:
+        """Number of all sources; None where nobody said who gave the labels."""
+        return None if self.sources is None else len(self.sources)
 
     @property
     def unreachable(self) -> int:
@@ -78,21 +89,6 @@ class Labels:
         sizes = np.bincount(self.codes, minlength=self.n_classes)
         movable = np.bincount(self.codes[self.coded.movable], minlength=self.n_classes)
         return np.where(movable == sizes, sizes, self.unreachable)
-
-    @cached_property
-    def flips_to_remove(self) -> NDArray[np.int64]:
-        """Flips after which each class is no longer part of the label space; else unreachable.
-
-        Of two classes none can go: labels of one class only are no training set.
-        """
-        return self.flips_to_empty if self.n_classes > 2 else np.full(self.n_classes, self.unreachable)
-
-    @cached_property
-    def flips_to_remove_another(self) -> NDArray[np.int64]:
-        """For each class, flips that remove whichever *other* class is smallest: no costs beyond are proven."""
-        others = np.tile(self.flips_to_remove, (self.n_classes, 1))
-        np.fill_diagonal(others, self.unreachable)
-        return others.min(axis=1, initial=self.unreachable)
 
 
 def check_labels(labels: ArrayLike, n_classes: int) -> Labels:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from flipcert.engine.mapped import is_large, row_pieces
 from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
+from flipcert.labels.sources import check_sources
 from flipcert.labels.validation import check_mask, check_n_jobs
 
 
@@ -32,7 +33,7 @@ class TrainingSet:
     classes : ndarray
         The label space, sorted.
     labels : Labels
-        The labels as an attacker sees them, in class indices.
+        The labels as an attacker sees them, in class indices, with their sources.
     """
 
     inputs: NDArray[Any]
@@ -47,6 +48,7 @@ def read_training_set(
     X: ArrayLike,
     y: ArrayLike,
     trusted: ArrayLike | None = None,
+    source: ArrayLike | None = None,
     *,
     dtype: Sequence[DTypeLike] = (np.float64, np.float32),
     copy: bool = False,
@@ -61,7 +63,8 @@ def read_training_set(
     inputs, targets = _check_data(estimator, X, y, list(dtype), copy)
     classes, codes = encode_labels(targets, estimator.classes)
     mask = check_mask(trusted, targets.size)
-    labels = Labels.of(codes, classes.size, mask, space_is_fixed=estimator.classes is not None)
+    sources = check_sources(source, targets.size)
+    labels = Labels.of(codes, classes.size, mask, space_is_fixed=estimator.classes is not None, sources=sources)
     return TrainingSet(inputs, targets, mask, classes, labels)
 
 

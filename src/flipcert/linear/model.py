@@ -24,13 +24,12 @@ from flipcert.engine.rounding import SAFETY
 from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher
 from flipcert.flips._jit.reach import BEST
-from flipcert.flips.attack import attack_of_cost
-from flipcert.flips.costs import close_gaps, cost_block
-from flipcert.flips.label_space import in_label_space
+from flipcert.flips.against import attack_against, costs_against, rows_against
 from flipcert.flips.passes import Tiles
 from flipcert.flips.streamed_rows import StreamedRows
 from flipcert.flips.whole_rows import Rows, WholeRows
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import FlipCosts
@@ -78,12 +77,12 @@ class LabelLinearModel:
         parts = self.map_rows(X, block)
         return np.concatenate([scores for scores, _ in parts]), np.concatenate([winners for _, winners in parts])
 
-    def radii(self, X: NDArray[Any], watcher: Watcher | None = None) -> list[Certificates]:
-        """Exact radii of all rows, in class indices, block by block."""
-        return self.map_rows(X, self.radii_of, watcher)
+    def radii(self, X: NDArray[Any], watcher: Watcher | None = None, threat: Threat = FLIPS) -> list[Certificates]:
+        """Exact radii of all rows against a threat, in class indices, block by block."""
+        return self.map_rows(X, partial(self.radii_of, threat), watcher, threat)
 
-    def radii_of(self, features: NDArray[Any], rows: Rows) -> Certificates:
-        """Exact radii of one block of rows."""
+    def radii_of(self, threat: Threat, features: NDArray[Any], rows: Rows) -> Certificates:
+        """Exact radii of one block of rows, which are those against the threat."""
         radii = rows.radii()
         tolerance = SAFETY * self.weights.rounding(features, rows.weights)
         return Certificates(
@@ -96,6 +95,8 @@ class LabelLinearModel:
             rounding_sensitive=(tolerance > 0) & (radii.margin <= tolerance),
             n_labels=self.labels.n_labels,
             n_attackable=self.labels.n_movable,
+            threat=threat.name,
+            n_sources=self.labels.n_sources,
         )
 
     def costs(
@@ -104,8 +105,9 @@ class LabelLinearModel:
         kind: int = BEST,
         time_limit: float | None = None,
         refine: Callable[[Block, FlipCosts], FlipCosts] | None = None,
+        threat: Threat = FLIPS,
     ) -> FlipCosts:
-        """Costs of all classes, as if the label space were fixed, and the attacks behind them.
+        """Costs of all classes against a threat, as if the label space were fixed, and the attacks behind them.
 
         With a time limit, bounds that differ are closed by integer programs. ``refine(block, costs)`` may change what
         is known of a block.
@@ -114,9 +116,7 @@ class LabelLinearModel:
 
         def of_block(block: Block) -> FlipCosts:
             tolerance = SAFETY * self.weights.rounding(block.features, block.weights)
-            costs = cost_block(block.weights, labels, block.offset, kind, tolerance)
-            if time_limit is not None:
-                close_gaps(costs, block.weights, labels, block.offset, time_limit)
+            costs = costs_against(threat, block.weights, labels, block.offset, kind, tolerance, time_limit)
             return costs if refine is None else refine(block, costs)
 
         # Weights of the whole block that a row was in: the same to the bit.
@@ -126,14 +126,16 @@ class LabelLinearModel:
         def attack(row: int, target: int) -> Witness:
             block, place = formed(row - row % height), row % height
             cost = int(found.upper[row, target])
-            return attack_of_cost(block.weights[place], labels, block.offset[place], target, cost, _REPLAY_TIME)
+            return attack_against(threat, block.weights[place], labels, block.offset[place], target, cost, _REPLAY_TIME)
 
         found = FlipCosts.joined(self.map_weights(X, of_block), attack)
         return found
 
-    def witnesses(self, X: NDArray[Any], watcher: Watcher | None = None) -> list[Witness | None]:
-        """Smallest sets of label flips that change each prediction; None where nothing does."""
-        parts = self.map_rows(X, lambda _, rows: rows.witnesses(), watcher)
+    def witnesses(
+        self, X: NDArray[Any], watcher: Watcher | None = None, threat: Threat = FLIPS
+    ) -> list[Witness | None]:
+        """Smallest attacks that change each prediction; None where nothing does."""
+        parts = self.map_rows(X, lambda _, rows: rows.witnesses(), watcher, threat)
         return [witness for part in parts for witness in part]
 
     def replay(self, X: NDArray[Any], flips: Witness) -> NDArray[np.float64]:
@@ -154,12 +156,16 @@ class LabelLinearModel:
         return path.cumsum(axis=0)
 
     def map_rows(
-        self, X: NDArray[Any], function: Callable[[NDArray[Any], Rows], Any], watcher: Watcher | None = None
+        self,
+        X: NDArray[Any],
+        function: Callable[[NDArray[Any], Rows], Any],
+        watcher: Watcher | None = None,
+        threat: Threat = FLIPS,
     ) -> list[Any]:
         """Call ``function`` on each block of rows; where their weights are too many to be held, they come in tiles."""
         labels, weights = self.labels, self.weights
         if not self._streams:
-            return self.map_weights(X, lambda block: function(block.features, self.held_rows(block)), watcher)
+            return self.map_weights(X, lambda block: function(block.features, self.held_rows(block, threat)), watcher)
         height = self._height(X.shape[0])
 
         def block(rows: NDArray[Any]) -> Any:
@@ -171,7 +177,7 @@ class LabelLinearModel:
             form = Tiles(write, height, n_rows, labels.n_labels, np.dtype(weights.dtype), self.n_jobs)
             streamed = StreamedRows(form, labels, offset)
             refuse_underflow(weights.lost(features[:n_rows], streamed.totals))
-            return function(features[:n_rows], in_label_space(streamed, labels, offset))
+            return function(features[:n_rows], rows_against(threat, streamed, labels, offset))
 
         with told_with(partial(weights.why, X)):
             return watched_blocks(block, X, height, watcher or Watcher())
@@ -197,9 +203,10 @@ class LabelLinearModel:
         finally:
             buffers.close()
 
-    def held_rows(self, block: Block) -> Rows:
+    def held_rows(self, block: Block, threat: Threat = FLIPS) -> Rows:
         """A block of rows as what can be asked about it, in the label space that the labels have."""
-        return in_label_space(WholeRows(block.weights, self.labels, block.offset), self.labels, block.offset)
+        rows = WholeRows(block.weights, self.labels, block.offset)
+        return rows_against(threat, rows, self.labels, block.offset)
 
     def formed(self, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
         """The very weights that a job on all of X uses for some of its rows, of shape (n_rows, n_samples).

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.files import refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
+from flipcert.labels.threats import SOURCES, THREATS
 from flipcert.results.columns import SPACE, Kind, columns_of, header_of, values_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     Own = TypeVar("Own", bound=Certificates)
 
 _FORMAT, _FIRST_FORMAT = "flipcert-certificates-2", "flipcert-certificates-1"
-_THREATS = ("flips",)
 # Kinds of labels, as NumPy calls them: booleans, numbers, strings, bytes, dates; and those that are Python's objects.
 _PLAIN, _OBJECTS = "biufUSmM", "OT"
 
@@ -166,8 +166,13 @@ def _read_header(stored: NDArray[Any] | None, kind: type[Certificates]) -> dict[
     n_labels, n_attackable = told["n_labels"], told["n_attackable"]
     if type(n_labels) is not int or type(n_attackable) is not int or not 0 <= n_attackable <= n_labels < 2**62:
         raise ValueError(f"{short(n_attackable)} of {short(n_labels)} labels cannot be those to attack")
-    if told["threat"] not in _THREATS:
+    if told["threat"] not in tuple(THREATS):
         raise ValueError(f"this version does not know the threat {short(told['threat'])}")
+    n_sources = told.get("n_sources")
+    if n_sources is None and told["threat"] == SOURCES.name:
+        raise ValueError("its radii count sources, but it does not say how many there are")
+    if n_sources is not None and (type(n_sources) is not int or not 1 <= n_sources <= n_labels):
+        raise ValueError(f"{n_labels} labels cannot come from {short(n_sources)} sources")
     _check_model(told["model"])
     return cast(dict[str, Any], told)
 

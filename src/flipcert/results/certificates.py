@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.labels.threats import SOURCES
 from flipcert.results.certificate_file import read_certificates, write_certificates
 from flipcert.results.columns import Kind, columns_of, holds, values_of
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
@@ -42,7 +43,10 @@ class Certificates:
     n_attackable : int
         Number of training labels that are not trusted: what the radius is about. All of them by default.
     threat : str
-        What an attacker may do, and what the radius counts: "flips" of labels.
+        What an attacker may do, and what the radius counts: "flips" of labels, "sources" of labels, or rows
+        ("deletions", "insertions", "replacements", "edits").
+    n_sources : int or None
+        Number of sources of the training labels, if they are known.
     model : mapping of str to Any
         What was certified, as plain values: the kind of model, its kernel, its parameters, as it was fitted. For
         readers: reports show it.
@@ -65,6 +69,7 @@ class Certificates:
     threat: str = "flips"
     model: Mapping[str, Any] = field(default_factory=dict)
     classes: NDArray[Any] | None = field(default=None, kw_only=True)
+    n_sources: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.n_attackable < 0:
@@ -81,7 +86,7 @@ class Certificates:
     @property
     def limit(self) -> int:
         """The largest radius there is, in the unit of the threat; it reads "whatever an attacker does"."""
-        return self.n_labels
+        return self.n_sources if self.threat == SOURCES.name and self.n_sources is not None else self.n_labels
 
     def correct(self, y: ArrayLike) -> NDArray[np.bool_]:
         """Whether each prediction is right.

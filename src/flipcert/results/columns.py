@@ -71,10 +71,13 @@ def header_of(certificates: Certificates | type[Certificates]) -> list[Field[Any
 
 
 def certificates_of_blocks(
-    blocks: Sequence[Certificates], classes: NDArray[Any], model: Mapping[str, Any]
+    blocks: Sequence[Certificates], classes: NDArray[Any], model: Mapping[str, Any], useful: int
 ) -> Certificates:
-    """Certificates of all rows in the labels of the user, from blocks of rows in class indices."""
-    return _in_user_labels(_joined(blocks), classes, model)
+    """Certificates of all rows in the labels of the user, from blocks of rows in class indices.
+
+    ``useful`` is how many units of the threat can have any effect.
+    """
+    return _in_user_labels(_joined(blocks), classes, model, useful)
 
 
 def _joined(blocks: Sequence[Certificates]) -> Certificates:
@@ -87,13 +90,15 @@ def _joined(blocks: Sequence[Certificates]) -> Certificates:
     return replace(blocks[0], **joined)
 
 
-def _in_user_labels(certificates: Certificates, classes: NDArray[Any], model: Mapping[str, Any]) -> Certificates:
-    """Labels in place of class indices, and the largest radius where no flip that is possible changes anything."""
+def _in_user_labels(
+    certificates: Certificates, classes: NDArray[Any], model: Mapping[str, Any], useful: int
+) -> Certificates:
+    """Labels in place of class indices, and the largest radius where nothing that is possible changes anything."""
     columns, limit = columns_of(certificates), certificates.limit
 
     def lifted(radii: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Radii; who withstands flips of all labels that can be flipped withstands any."""
-        return np.where(radii >= certificates.n_attackable, limit, radii)
+        """Radii; who withstands all that can have an effect withstands any."""
+        return np.where(radii >= useful, limit, radii)
 
     # What bounds alone call cheapest may be out of reach: a class is named only where an attack is known.
     beyond = lifted(certificates.radius_upper) == limit

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.exceptions import CertificateError, UnsolvedError
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.results.witness import Witness, classes_after
 
 
@@ -21,7 +22,7 @@ def no_attack(row: int, target: int) -> Witness:
 
 @dataclass
 class FlipCosts:
-    """Bounds on the flips that lead some rows to each class, in class indices.
+    """Bounds on the flips (or units of another threat) that lead some rows to each class, in class indices.
 
     Attributes
     ----------
@@ -46,9 +47,9 @@ class FlipCosts:
         return vars(self) | {"attack": no_attack}
 
     @classmethod
-    def proven(cls, prediction: NDArray[np.int64], lower: NDArray[np.int64], n_labels: int) -> FlipCosts:
+    def proven(cls, prediction: NDArray[np.int64], lower: NDArray[np.int64], limit: int) -> FlipCosts:
         """Proven costs without attacks."""
-        upper = np.full(lower.shape, n_labels + 1)
+        upper = np.full(lower.shape, limit + 1)
         np.put_along_axis(upper, prediction[:, None], 0, axis=1)
         return cls(prediction, lower, upper, np.zeros(prediction.size, np.bool_))
 
@@ -63,32 +64,30 @@ class FlipCosts:
             attack=attack,
         )
 
-    def in_label_space(self, labels: Labels) -> FlipCosts:
+    def in_label_space(self, labels: Labels, threat: Threat = FLIPS) -> FlipCosts:
         """What of it is left if the label space is read from the labels.
 
         Whatever enters a classifier with the number of its classes changes with the label space: no cost is proven
         beyond that of removing another class, and no attack is known to work that leaves no label of some class.
         """
-        fewest = int(labels.flips_to_empty.min())
+        fewest, limit = int(threat.to_empty(labels).min()), threat.limit(labels)
         if labels.space_is_fixed or max(self.lower.max(), self.upper.max()) < fewest:
             return self
         upper = self.upper.copy()
-        for t, c in np.argwhere((upper >= fewest) & (upper <= labels.n_labels)).tolist():
+        for t, c in np.argwhere((upper >= fewest) & (upper <= limit)).tolist():
             if not classes_after(self.attack(t, c), labels).all():
-                upper[t, c] = labels.unreachable
-        lower = np.minimum(self.lower, labels.flips_to_remove_another)
+                upper[t, c] = limit + 1
+        lower = np.minimum(self.lower, threat.to_remove_another(labels))
         np.put_along_axis(lower, self.prediction[:, None], 0, axis=1)
         return replace(self, lower=lower, upper=upper)
 
-    def cheapest(self, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def cheapest(self, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Lower and upper cost of changing each prediction, and the class it goes to then (-1: none is known)."""
         lower, upper = self.lower.copy(), self.upper.copy()
         for costs in (lower, upper):
-            np.put_along_axis(costs, self.prediction[:, None], n_labels + 1, axis=1)
-        proven, known = (np.minimum(costs.min(axis=1), n_labels + 1) for costs in (lower, upper))
-        target = np.where(
-            known <= n_labels, upper.argmin(axis=1), np.where(proven <= n_labels, lower.argmin(axis=1), -1)
-        )
+            np.put_along_axis(costs, self.prediction[:, None], limit + 1, axis=1)
+        proven, known = (np.minimum(costs.min(axis=1), limit + 1) for costs in (lower, upper))
+        target = np.where(known <= limit, upper.argmin(axis=1), np.where(proven <= limit, lower.argmin(axis=1), -1))
         return proven, known, target
 
     def of_bound(self, bound: str, classes: NDArray[Any], how_to_close: str) -> NDArray[np.int64]:

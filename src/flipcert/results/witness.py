@@ -1,19 +1,31 @@
-"""A witness: the flips of an attack that works."""
+"""A witness: an attack that works."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import DELETIONS, EDITS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
+
+
+def _no_numbers() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
+
+
+def _no_rows() -> NDArray[np.float64]:
+    return np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Witness:
-    """Training labels to flip, most influential first; ``len(witness)`` is their number.
+    """What to do to the training set, most influential first; ``len(witness)`` counts units of the threat.
+
+    What a threat does not use is empty.
 
     Attributes
     ----------
@@ -21,44 +33,82 @@ class Witness:
         Training samples whose label changes.
     labels : ndarray
         The label to put there.
+    sources : ndarray
+        The sources that change these labels (threat "sources").
+    deleted : ndarray of int64
+        Training rows to drop.
+    inserted : ndarray of shape (m, n_features)
+        Rows to append. A replacement is ``deleted[k]`` with ``inserted[k]``.
+    inserted_labels : ndarray of shape (m,)
+        Their labels.
+    threat : str
+        What the attacker may do.
     """
 
     indices: NDArray[np.int64]
     labels: NDArray[Any]
+    sources: NDArray[Any] = field(default_factory=_no_numbers, kw_only=True)
+    deleted: NDArray[np.int64] = field(default_factory=_no_numbers, kw_only=True)
+    inserted: NDArray[Any] = field(default_factory=_no_rows, kw_only=True)
+    inserted_labels: NDArray[Any] = field(default_factory=_no_numbers, kw_only=True)
+    threat: str = field(default=FLIPS.name, kw_only=True)
 
     @classmethod
-    def of(cls, flips: list[tuple[int, int]]) -> Witness:
-        """Collect (index, class) pairs."""
+    def of(cls, flips: Sequence[tuple[int, int]], **parts: Any) -> Witness:
+        """Collect (index, class) pairs; ``parts`` are the other fields."""
         return cls(
             indices=np.array([index for index, _ in flips], dtype=np.int64),
             labels=np.array([to for _, to in flips], dtype=np.int64),
+            **parts,
         )
 
     @classmethod
     def union(cls, parts: list[Witness]) -> Witness:
-        """Join witnesses that flip different samples."""
-        return cls(
-            indices=np.concatenate([part.indices for part in parts]),
-            labels=np.concatenate([part.labels for part in parts]),
-        )
+        """Join witnesses under one threat that change different samples and sources."""
+
+        def joined(name: str) -> NDArray[Any]:
+            own = [getattr(part, name) for part in parts]
+            return np.concatenate([values for values in own if values.size] or own[:1])
+
+        names = ("indices", "labels", "sources", "deleted", "inserted", "inserted_labels")
+        return cls(**{name: joined(name) for name in names}, threat=parts[0].threat)
 
     def __len__(self) -> int:
-        return self.indices.size
+        counted = {
+            FLIPS.name: self.indices.size,
+            SOURCES.name: self.sources.size,
+            DELETIONS.name: self.deleted.size,
+            INSERTIONS.name: self.inserted_labels.size,
+            REPLACEMENTS.name: self.deleted.size,
+            EDITS.name: self.indices.size + self.deleted.size + self.inserted_labels.size,
+        }
+        return counted[self.threat]
 
     def apply(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy of the training labels with the flips made."""
+        """Return a copy of the training labels after the attack: changed, dropped, appended."""
         before = np.asarray(labels)
+        new = [own for own in (self.labels, self.inserted_labels) if own.size]
         # A new label may be a longer string than any that is there.
-        flipped = before.astype(np.result_type(before, self.labels) if len(self) else before.dtype)
-        flipped[self.indices] = self.labels
-        return flipped
+        after = before.astype(np.result_type(before, *new) if new else before.dtype)
+        after[self.indices] = self.labels
+        return np.append(np.delete(after, self.deleted), self.inserted_labels.astype(after.dtype, copy=False))
+
+    def apply_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return the training inputs after the attack: the deleted rows dropped, the inserted ones appended."""
+        kept = np.delete(np.asarray(X), self.deleted, axis=0)
+        return np.concatenate([kept, self.inserted.astype(kept.dtype)]) if self.inserted_labels.size else kept
 
 
-def in_user_labels(witness: Witness | None, classes: NDArray[Any]) -> Witness | None:
-    """Return the same witness with labels instead of class indices."""
-    return None if witness is None else Witness(witness.indices, classes[witness.labels])
+def in_user_labels(
+    witness: Witness | None, classes: NDArray[Any], sources: NDArray[Any] | None = None
+) -> Witness | None:
+    """The same witness with labels instead of class indices, and ids instead of places of sources."""
+    if witness is None:
+        return None
+    seen = replace(witness, labels=classes[witness.labels], inserted_labels=classes[witness.inserted_labels])
+    return seen if sources is None else replace(seen, sources=sources[witness.sources])
 
 
 def classes_after(witness: Witness, labels: Labels) -> NDArray[np.bool_]:
-    """Which classes have a label once the flips of a witness are made."""
+    """Which classes have a label once the attack is made."""
     return np.bincount(witness.apply(labels.codes), minlength=labels.n_classes) > 0

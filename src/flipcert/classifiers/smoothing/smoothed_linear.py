@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from flipcert.classifiers.smoothing.label_noise import LabelNoise
 from flipcert.engine.watch import current_watcher
 from flipcert.flips._jit.reach import LOWER
 from flipcert.flips.costs import cost_block
+from flipcert.flips.source_costs import costs_in_sources
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, SOURCES, Threat
 from flipcert.labels.validation import check_choice, check_number
 from flipcert.linear.model import Block
 from flipcert.linear.weights import Weights
@@ -132,28 +135,33 @@ class SmoothedLinear(KernelRidge):
         self._noise = LabelNoise(self.flip_probability, self.classes_.size)
         return weights
 
-    def _flip_costs(self, X: ArrayLike, bound: str, time_limit: float) -> NDArray[np.int64]:
+    def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
         """What smoothing certifies against each class; attacks and exact costs are those of the ridge regression."""
         if bound != "lower":
-            return super()._flip_costs(X, bound, time_limit)
+            return super()._flip_costs(X, threat, bound, time_limit)
         self._warn_if_published()
         model, rows = self._asked(X)
-        return model.costs(rows, LOWER, refine=self._smoothed).lower
+        return self._against(threat, model.costs(rows, LOWER, refine=self._smoothed)).lower
 
-    def _certify(self, X: ArrayLike, exact: bool, time_limit: float) -> list[Certificates]:
+    def _certify(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Certificates]:
         self._warn_if_published()
         model, rows = self._asked(X)
-        return model.map_weights(rows, self._certify_block, current_watcher())
+        return model.map_weights(rows, partial(self._certify_block, threat), current_watcher())
 
-    def _certify_block(self, block: Block) -> Certificates:
+    def _certify_block(self, threat: Threat, block: Block) -> Certificates:
         """What smoothing proves about one block of rows; attacks are those on the ridge regression."""
         model = self.label_linear_
         ridge = cost_block(block.weights, model.labels, block.offset, LOWER)
-        costs = self._smoothed(block, ridge).lower
-        np.put_along_axis(costs, ridge.prediction[:, None], model.labels.unreachable, axis=1)
-        return replace(model.radii_of(block.features, model.held_rows(block)), radius=costs.min(axis=1) - 1)
+        costs = self._against(threat, self._smoothed(block, ridge)).lower
+        np.put_along_axis(costs, ridge.prediction[:, None], threat.unreachable(model.labels), axis=1)
+        rows = model.held_rows(block, threat)
+        return replace(model.radii_of(threat, block.features, rows), radius=costs.min(axis=1) - 1)
 
-    def costs_and_attacks(self, X: ArrayLike, exact: bool = False) -> FlipCosts:
+    def _against(self, threat: Threat, costs: FlipCosts) -> FlipCosts:
+        """What smoothing proves in flips, in units of a threat."""
+        return costs_in_sources(costs, self._labels) if threat is SOURCES else costs
+
+    def costs_and_attacks(self, X: ArrayLike, exact: bool = False, threat: str = "flips") -> FlipCosts:
         """Flip costs in class indices with the attacks behind them, as an ensemble asks its base classifiers for them.
 
         Parameters
@@ -162,6 +170,8 @@ class SmoothedLinear(KernelRidge):
             Test inputs.
         exact : bool, default=False
             Find out as much as can be had, class by class.
+        threat : str, default="flips"
+            What costs count, as in :meth:`certify`.
 
         Returns
         -------
@@ -169,9 +179,10 @@ class SmoothedLinear(KernelRidge):
             Costs of smoothing from below, those of the ridge regression and its attacks from above, as if the label
             space were fixed.
         """
+        asked = self._proven_threat(threat)
         self._warn_if_published()
         model, rows = self._asked(X)
-        return model.costs(rows, refine=self._smoothed)
+        return self._against(asked, model.costs(rows, refine=self._smoothed))
 
     def _smoothed(self, block: Block, ridge: FlipCosts) -> FlipCosts:
         """What smoothing proves against each class, and no more than holds for the deployed prediction."""
@@ -183,7 +194,7 @@ class SmoothedLinear(KernelRidge):
         if labels.n_movable == 0:
             costs[:] = labels.unreachable
         # Noise draws from the whole label space: with any class removed, all is open.
-        np.minimum(costs, labels.flips_to_remove_another, out=costs)
+        np.minimum(costs, FLIPS.to_remove_another(labels), out=costs)
         np.put_along_axis(costs, ridge.prediction[:, None], 0, axis=1)
         return replace(ridge, lower=costs if self._method == "published" else np.minimum(costs, ridge.lower))
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
 
 
 @dataclass
@@ -18,7 +19,7 @@ class Ballots:
     ----------
     votes : ndarray of shape (rows, voters)
     lower, upper : ndarray of shape (rows, voters, classes)
-        Bounds on the flips that turn a voter to a class; above ``n_labels`` where nothing does or no attack is known.
+        Bounds on the flips that turn a voter to a class; ``unreachable`` where nothing does or no attack is known.
     can_turn : ndarray of bool of shape (voters,)
         Whether a voter has a label that can be flipped.
     labels : Labels
@@ -27,6 +28,8 @@ class Ballots:
         Whether voters whose labels are not touched vote as before even if a class is removed from the label space.
     sensitive : ndarray of bool of shape (rows,)
         Whether rounding might change a vote or a cost.
+    threat : Threat
+        What costs count.
     """
 
     votes: NDArray[np.int64]
@@ -36,3 +39,9 @@ class Ballots:
     labels: Labels
     steady: NDArray[np.bool_]
     sensitive: NDArray[np.bool_]
+    threat: Threat = FLIPS
+
+    @property
+    def unreachable(self) -> int:
+        """The cost that stands for 'no attack does it'."""
+        return self.threat.unreachable(self.labels)

@@ -23,6 +23,7 @@ from flipcert.ensemble.votes.table import certificates_of_table
 from flipcert.exceptions import UnsolvedError
 from flipcert.flips.label_space import NAME_THE_SPACE
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import require_closed
 
@@ -34,27 +35,29 @@ class Plurality:
         """Votes of each class, one row a test point."""
         return count_votes(votes, n_classes)
 
-    def certify_votes(self, votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels) -> Certificates:
+    def certify_votes(
+        self, votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels, threat: Threat = FLIPS
+    ) -> Certificates:
         """Winner and black-box radius of each row; no attack is known."""
-        return certificates_of_table(_blackbox_table(votes, can_turn, labels), labels)
+        return certificates_of_table(_blackbox_table(votes, can_turn, labels, threat), labels, threat)
 
     def certify(self, ballots: Ballots) -> Certificates:
         """Winner and radii of each row."""
-        labels = ballots.labels
-        table = _blackbox_table(ballots.votes, ballots.can_turn, labels)
+        labels, threat, unreachable = ballots.labels, ballots.threat, ballots.unreachable
+        table = _blackbox_table(ballots.votes, ballots.can_turn, labels, threat)
         _, cost, overtaker = change_costs(ballots.votes, ballots.lower)
-        table[:, LOWER_COST] = np.minimum(cost, labels.unreachable)
-        table[:, TARGET] = np.where(cost < labels.unreachable, overtaker, -1)
+        table[:, LOWER_COST] = np.minimum(cost, unreachable)
+        table[:, TARGET] = np.where(cost < unreachable, overtaker, -1)
         rows, costs, _, after = self._plans(ballots)
         table[rows, UPPER_COST] = costs
         table[rows, TARGET] = after
         # Voters may have been told of the label space: with a class of it removed, anything could be.
-        smallest = np.where(ballots.steady, labels.unreachable, labels.flips_to_remove.min())
+        smallest = np.where(ballots.steady, unreachable, threat.to_remove(labels).min())
         table[:, LOWER_COST], table[:, BLACKBOX_COST] = (
             np.minimum(table[:, own], smallest) for own in (LOWER_COST, BLACKBOX_COST)
         )
         table[:, SENSITIVE] = ballots.sensitive
-        return certificates_of_table(table, labels)
+        return certificates_of_table(table, labels, threat)
 
     def changed_votes(self, ballots: Ballots) -> dict[int, NDArray[np.int64]]:
         """New votes of the cheapest known attack, for each row that has one."""
@@ -64,7 +67,7 @@ class Plurality:
     def _plans(self, ballots: Ballots) -> tuple[NDArray[np.int64], ...]:
         """Rows on which an attack is known, its cost, the votes that it leads to, and who wins then."""
         # An attack that could leave no label of some class is not known to work.
-        return cheapest_plans(ballots, int(ballots.labels.flips_to_empty.min()))
+        return cheapest_plans(ballots, int(ballots.threat.to_empty(ballots.labels).min()))
 
     def reach_costs(self, ballots: Ballots, bound: str, time_limit: float) -> NDArray[np.int64]:
         """Flips that make each class win the vote: bounds, or exact costs where the bounds on the voters are exact."""
@@ -73,7 +76,7 @@ class Plurality:
         costs = np.zeros((votes.shape[0], n_classes), np.int64)
         planned = {}
         if bound != "lower":
-            rows, _, plans, _ = cheapest_plans(ballots, ballots.labels.unreachable)
+            rows, _, plans, _ = cheapest_plans(ballots, ballots.unreachable)
             planned = dict(zip(rows.tolist(), plans, strict=True))
         for t in range(costs.shape[0]):
             rivals = [c for c in range(n_classes) if c != winner[t]]
@@ -91,7 +94,7 @@ class Plurality:
                     if lower[c] < costs[t, c]:
                         _require_exact_votes(ballots, t)
                         costs[t, c] = exact_reach(votes[t], ballots.upper[t], c, lower[c], int(costs[t, c]), time_limit)
-        return _in_label_space(ballots, np.minimum(costs, ballots.labels.unreachable), bound)
+        return _in_label_space(ballots, np.minimum(costs, ballots.unreachable), bound)
 
 
 def cheapest_plans(ballots: Ballots, most: int) -> tuple[NDArray[np.int64], ...]:
@@ -103,21 +106,24 @@ def cheapest_plans(ballots: Ballots, most: int) -> tuple[NDArray[np.int64], ...]
     return rows, cost[rows], plans, after
 
 
-def _blackbox_table(votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels) -> NDArray[np.int64]:
+def _blackbox_table(
+    votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels, threat: Threat
+) -> NDArray[np.int64]:
     """What votes alone tell, as a table of compiled code."""
     table = np.zeros((votes.shape[0], N_COLUMNS), np.int64)
-    blackbox_rows(votes, can_turn, labels.n_classes, labels.unreachable, table)
+    blackbox_rows(votes, can_turn, labels.n_classes, threat.unreachable(labels), table)
     return table
 
 
 def _in_label_space(ballots: Ballots, costs: NDArray[np.int64], bound: str) -> NDArray[np.int64]:
     """Costs where classes may be flipped away: proven up to there, and of attacks that cannot do so."""
-    labels, steady = ballots.labels, ballots.steady
-    proven = np.where(steady[:, None], costs, np.minimum(costs, labels.flips_to_remove_another))
+    labels, steady, threat = ballots.labels, ballots.steady, ballots.threat
+    proven = np.where(steady[:, None], costs, np.minimum(costs, threat.to_remove_another(labels)))
     # Steady voters need two classes, whichever these are.
     to_one_class = labels.n_labels - np.bincount(labels.codes).max()
-    harmless = np.where(steady & (not labels.space_is_fixed), to_one_class, labels.flips_to_empty.min())
-    known = np.where(costs < harmless[:, None], costs, labels.unreachable)
+    open_to_flips = steady & (not labels.space_is_fixed) & (threat is FLIPS)
+    harmless = np.where(open_to_flips, to_one_class, threat.to_empty(labels).min())
+    known = np.where(costs < harmless[:, None], costs, ballots.unreachable)
     if bound == "exact":
         require_closed(proven, known, np.arange(labels.n_classes), NAME_THE_SPACE)
     return proven if bound == "lower" else known

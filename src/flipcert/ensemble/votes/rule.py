@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.results.certificates import Certificates
 
 
@@ -18,8 +19,10 @@ class VoteRule(Protocol):
     def scores(self, votes: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
         """What each class has got, one row a test point; the largest wins, ties to the smaller class."""
 
-    def certify_votes(self, votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels) -> Certificates:
-        """What the votes alone prove, if a flip may turn any voter that has a label to flip (black-box)."""
+    def certify_votes(
+        self, votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels, threat: Threat = FLIPS
+    ) -> Certificates:
+        """What the votes alone prove, if a unit of the threat may turn any voter that can turn (black-box)."""
 
     def certify(self, ballots: Ballots) -> Certificates:
         """What votes and the costs of changing them prove (white-box)."""

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from flipcert.ensemble._jit.outcome import BLACKBOX_COST, LOWER_COST, RUNNER_UP, SENSITIVE, TARGET, UPPER_COST, WINNER
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.results.certificates import Certificates
 
 
-def certificates_of_table(table: NDArray[np.int64], labels: Labels) -> Certificates:
+def certificates_of_table(table: NDArray[np.int64], labels: Labels, threat: Threat = FLIPS) -> Certificates:
     """Read a table of costs as compiled code fills it; labels stay class indices."""
     return Certificates(
         prediction=table[:, WINNER],
@@ -22,4 +23,6 @@ def certificates_of_table(table: NDArray[np.int64], labels: Labels) -> Certifica
         rounding_sensitive=table[:, SENSITIVE] > 0,
         n_labels=labels.n_labels,
         n_attackable=labels.n_movable,
+        threat=threat.name,
+        n_sources=labels.n_sources,
     )
