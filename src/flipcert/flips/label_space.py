@@ -57,6 +57,12 @@ class RowsOfOpenSpace:
         """Scores (rounded) and predictions (exact): all classes have labels now."""
         return self._rows.scores()
 
+    def cell_sums(
+        self, rows: slice, of: NDArray[np.int64], n_cells: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
+        return self._rows.cell_sums(rows, of, n_cells)
+
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
         return self._rows.at(samples)

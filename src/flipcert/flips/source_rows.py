@@ -1,9 +1,165 @@
-"""Rows whose labels are changed source by source."""
+"""A block of rows whose labels are changed source by source."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.blocks import memory_budget
+from flipcert.flips._jit.ladder import sums_are_exact
+from flipcert.flips._jit.sources import Cells, source_radius_rows
+from flipcert.flips.cells import cells_of
+from flipcert.flips.costs import Radii
+from flipcert.flips.source_attack import SourceChange, cheapest_change_by_sources, lawful_change_by_sources
 from flipcert.flips.whole_rows import Rows
+from flipcert.labels.labels import Labels
+from flipcert.labels.threats import SOURCES
+from flipcert.results.witness import Witness
+
+# Part of the memory budget for sums of cells, of which a row has two each.
+_PART, _BYTES = 16, 16
 
 
-class SourceRows(Rows):
-    """Stub."""
+class SourceRows:
+    """Rows as any others, whose costs count sources.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows, held or met tile by tile.
+    labels : Labels
+        Training labels, with their sources.
+    offset : ndarray of shape (n_rows, n_classes)
+        Label-independent part of the scores.
+    """
+
+    def __init__(self, rows: Rows, labels: Labels, offset: NDArray[np.float64]) -> None:
+        self._rows = rows
+        self._labels = labels
+        self._offset = offset
+
+    @property
+    def weights(self) -> NDArray[Any] | None:
+        """All weights, if they are held."""
+        return self._rows.weights
+
+    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Scores (rounded) and predictions (exact)."""
+        return self._rows.scores()
+
+    def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
+        """Weights of some training samples."""
+        return self._rows.at(samples)
+
+    def row(self, t: int) -> NDArray[Any]:
+        """All weights of one row."""
+        return self._rows.row(t)
+
+    def cell_sums(
+        self, rows: slice, of: NDArray[np.int64], n_cells: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positive and negative weights of some rows, added up by cells."""
+        return self._rows.cell_sums(rows, of, n_cells)
+
+    def radii(self) -> Radii:
+        """Exact cost of changing the prediction of each row, in sources."""
+        radii, decided = self._radii()
+        for t in np.flatnonzero(~decided).tolist():
+            self._decide(t, radii)
+        for t, change in self._other_changes(radii):
+            radii.cost[t], radii.target[t] = change.cost, change.winner
+        return radii
+
+    def witnesses(self) -> list[Witness | None]:
+        """Fewest sources that change the prediction of each row, with the labels they change; None if nothing does."""
+        radii, decided = self._radii()
+        for t in np.flatnonzero(~decided).tolist():
+            self._decide(t, radii)
+        lawful = dict(self._other_changes(radii))
+        return [
+            lawful[t].witness if t in lawful else self._change(t, int(cost)).witness
+            for t, cost in enumerate(radii.cost)
+        ]
+
+    def _change(self, t: int, cost: int) -> SourceChange:
+        if cost > SOURCES.limit(self._labels):
+            return SourceChange(cost, -1, None)
+        return cheapest_change_by_sources(self.row(t), self._labels, self._offset[t], self._cells)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return cells_of(self._labels)
+
+    def _radii(self) -> tuple[Radii, NDArray[np.bool_]]:
+        """Radii in a fixed label space as far as doubles decide them, and where they do."""
+        n_rows = self._offset.shape[0]
+        prediction, runner_up, cost, target = (np.zeros(n_rows, np.int64) for _ in range(4))
+        radii = Radii(prediction, runner_up, cost, target, margin=np.zeros(n_rows))
+        decided = np.zeros(n_rows, np.bool_)
+        # Whether some label counts for a class, or is trusted and stays.
+        trusted = np.bincount(self._labels.codes[~self._labels.coded.movable], minlength=self._labels.n_classes) > 0
+        self._counts_for = np.tile(trusted, (n_rows, 1))
+        n_cells = self._cells.source.size + self._labels.n_classes
+        together = max(1, memory_budget() // _PART // (_BYTES * n_cells))
+        for begin in range(0, n_rows, together):
+            rows = slice(begin, min(begin + together, n_rows))
+            plus, minus = self.cell_sums(rows, self._cells.of, n_cells)
+            self._settle(rows, (plus, minus), False, radii, decided)
+            for c, (first, last) in enumerate(pairwise(self._cells.bounds.tolist())):
+                self._counts_for[rows, c] |= (plus[:, first:last] > 0).any(axis=1)
+        return radii, decided
+
+    def _settle(self, rows: slice, sums: Any, exactly: bool, radii: Radii, decided: NDArray[np.bool_]) -> None:
+        """Radii of some rows from the sums of their cells."""
+        source_radius_rows(
+            *sums, self._cells, self._offset[rows], self._labels.n_labels, SOURCES.unreachable(self._labels), exactly,
+            radii.prediction[rows], radii.runner_up[rows], radii.cost[rows], radii.target[rows], radii.margin[rows],
+            decided[rows],
+        )  # fmt: skip
+
+    def _decide(self, t: int, radii: Radii) -> None:
+        """The radius of a row that doubles with an error bound cannot decide."""
+        weights, offset = self.row(t).astype(np.float64), self._offset[t]
+        if sums_are_exact(weights, offset, np.abs(weights).sum() + np.abs(offset).sum()):
+            own = slice(t, t + 1)
+            n_cells = self._cells.source.size + self._labels.n_classes
+            self._settle(
+                own, self.cell_sums(own, self._cells.of, n_cells), True, radii, np.zeros(radii.cost.size, bool)
+            )
+            return
+        change = cheapest_change_by_sources(weights, self._labels, offset, self._cells)
+        radii.prediction[t], radii.runner_up[t], radii.margin[t] = change.prediction, change.runner_up, change.margin
+        radii.cost[t], radii.target[t] = change.cost, change.winner
+
+    def _other_changes(self, radii: Radii) -> Iterator[tuple[int, SourceChange]]:
+        """Rows whose cheapest change is another if the label space is read from the labels, and the change.
+
+        Nothing is cheaper than what is cheapest in a fixed label space, but for the removal of the predicted class.
+        """
+        if self._labels.space_is_fixed:
+            return
+        removal = SOURCES.to_remove(self._labels)[radii.prediction]
+        removed = (removal <= radii.cost) & (removal <= SOURCES.limit(self._labels))
+        for t in np.flatnonzero(removed | ~self._is_lawful(radii)).tolist():
+            yield t, lawful_change_by_sources(self.row(t), self._labels, self._offset[t], self._cells)
+
+    def _is_lawful(self, radii: Radii) -> NDArray[np.bool_]:
+        """Where the cheapest change surely leaves a label of the class that it lifts, and one of another class.
+
+        No label that counts for a class is moved away from it by those who lift it, and some honest source holds a
+        label of another class if there are more sources that hold one.
+        """
+        labels, lifted = self._labels, np.maximum(radii.target, 0)
+        assert labels.sources is not None
+        others = np.empty(labels.n_classes, np.int64)
+        for c in range(labels.n_classes):
+            trusted = np.any((labels.codes != c) & ~labels.coded.movable)
+            holders = np.unique(labels.sources.codes[labels.codes != c]).size
+            others[c] = SOURCES.unreachable(labels) if trusted else holders
+        kept = np.take_along_axis(self._counts_for, lifted[:, None], axis=1)[:, 0]
+        return (radii.target < 0) | (kept & (radii.cost < others[lifted]))

@@ -9,20 +9,22 @@ So memory depends on the budget and on the number of flips, not on the number of
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.blocks import map_threads, memory_budget
+from flipcert.engine.tiles import tiles
 from flipcert.exceptions import CertificateError
 from flipcert.flips._jit.ladder import TRUNCATED, UNDECIDED, highest, leader, runner_up
 from flipcert.flips._jit.reach import cheapest_change
+from flipcert.flips._jit.sources import add_cells
 from flipcert.flips._jit.stream import BITS_OF_EIGHTHS, N_SIZES
 from flipcert.flips.chosen import Chosen, ChosenDoubles, ChosenIntegers, ExactSums, as_fixed
 from flipcert.flips.costs import Radii
-from flipcert.flips.passes import Survey, Tiles, add_exactly, bytes_of_exact_sums, choose, survey
+from flipcert.flips.passes import BATCH, Survey, Tiles, add_exactly, bytes_of_exact_sums, choose, survey
 from flipcert.flips.rows import Row
 from flipcert.labels.labels import Labels
 from flipcert.results.witness import Witness
@@ -115,6 +117,22 @@ class StreamedRows:
     def totals(self) -> NDArray[np.float64]:
         """Sum of the magnitudes of all weights of each row."""
         return self._survey.total
+
+    def cell_sums(
+        self, rows: slice, of: NDArray[np.int64], n_cells: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
+        shape = (rows.stop - rows.start, n_cells)
+        plus, minus = np.zeros(shape), np.zeros(shape)
+        # Sums of so many tiles are held at the same time.
+        at_once = max(1, memory_budget() // _PART // (16 * BATCH * min(n_cells, tiles(self._tiles.n_samples)[0].stop)))
+        for begin in range(0, shape[0], at_once):
+            own = slice(begin, min(begin + at_once, shape[0]))
+            asked = slice(rows.start + own.start, rows.start + own.stop)
+            for local, above, below in self._tiles.map(partial(_cells_of_tile, of, asked)):
+                plus[own, local] += above
+                minus[own, local] += below
+        return plus, minus
 
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
@@ -215,3 +233,14 @@ class StreamedRows:
             own = missing[begin : begin + together]
             sums = add_exactly(self._tiles, self._labels, self._offset, self._survey.total, own)
             self._exact.update(zip(own, sums, strict=True))
+
+
+def _cells_of_tile(
+    of: NDArray[np.int64], rows: slice, samples: slice, tile: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """The cells that a tile has labels of, and what it adds to each."""
+    local, place = np.unique(of[samples], return_inverse=True)
+    own = np.ascontiguousarray(tile[rows])
+    plus, minus = (np.zeros((own.shape[0], local.size)) for _ in range(2))
+    add_cells(own, place, plus, minus)
+    return local, plus, minus

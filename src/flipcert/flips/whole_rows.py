@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.flips._jit.sources import add_cells
 from flipcert.flips.attack import change_prediction
 from flipcert.flips.costs import Radii, radius_block, score_block
 from flipcert.labels.labels import Labels
@@ -29,6 +30,11 @@ class Rows(Protocol):
 
     def witnesses(self) -> list[Witness | None]:
         """Fewest flips that change the prediction of each row; None if nothing does."""
+
+    def cell_sums(
+        self, rows: slice, of: NDArray[np.int64], n_cells: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
 
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
@@ -56,6 +62,15 @@ class WholeRows:
     def witnesses(self) -> list[Witness | None]:
         """Fewest flips that change the prediction of each row; None if nothing does."""
         return [change_prediction(w, self.labels, b) for w, b in zip(self.weights, self.offset, strict=True)]
+
+    def cell_sums(
+        self, rows: slice, of: NDArray[np.int64], n_cells: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
+        own = self.weights[rows]
+        plus, minus = (np.zeros((own.shape[0], n_cells)) for _ in range(2))
+        add_cells(own, of, plus, minus)
+        return plus, minus
 
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""

@@ -1,0 +1,198 @@
+"""The fewest sources that change a prediction, row by row and in whole numbers: which they are, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import accumulate, product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.exceptions import CertificateError
+from flipcert.flips._jit.sources import Cells, cheapest_by_sources
+from flipcert.flips.rows import IntegerRow, interpreted
+from flipcert.labels.labels import Labels
+from flipcert.labels.threats import SOURCES
+from flipcert.results.witness import Witness, classes_after
+
+
+@dataclass(frozen=True)
+class SourceChange:
+    """A change of prediction: its cost in sources, the class that then wins (-1: there is none), and the attack."""
+
+    cost: int
+    winner: int
+    witness: Witness | None
+    prediction: int = -1
+    runner_up: int = -1
+    margin: float = 0.0
+
+
+def cheapest_change_by_sources(
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cells: Cells
+) -> SourceChange:
+    """Fewest sources that change the prediction of one row in a fixed label space, in whole numbers."""
+    row = IntegerRow(weights, labels, offset)
+    plus, minus = (np.zeros(cells.source.size + labels.n_classes, object) for _ in range(2))
+    for cell, weight in zip(cells.of.tolist(), row.weights, strict=True):
+        (plus if weight >= 0 else minus)[cell] += abs(weight)
+    base, gains = (np.zeros(cells.n_sources, object) for _ in range(2))
+    cost, first, target, margin = interpreted(cheapest_by_sources)(
+        plus, minus, cells, row.scores, 0, SOURCES.unreachable(labels), base, gains
+    )
+    second = row.runner_up if labels.n_classes > 1 else first
+    told = {"prediction": first, "runner_up": second, "margin": row.as_float(margin)}
+    if target < 0:
+        return SourceChange(cost, -1, None, **told)
+    gap = _Gap(row, first, target)
+    chosen = sorted(range(cells.n_sources), key=lambda j: -gap.gains[j])[:cost]
+    witness = gap.attack(chosen, {})
+    winner = row.winner_under(witness.apply(labels.codes))
+    if winner == first:
+        raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
+    return SourceChange(cost, winner, witness, **told)
+
+
+def lawful_change_by_sources(
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cells: Cells
+) -> SourceChange:
+    """The same where the label space is read from the labels: they must be such that can be fitted.
+
+    Whoever holds all labels of the predicted class may remove it; but the class that is to win needs a label, and a
+    training set two classes.
+    """
+    row = IntegerRow(weights, labels, offset)
+    first = row.prediction
+    attacks = [_lift(_Gap(row, first, c)) for c in range(labels.n_classes) if c != first]
+    if SOURCES.to_remove(labels)[first] <= SOURCES.limit(labels):
+        assert labels.sources is not None
+        own = np.flatnonzero(labels.codes == first)
+        # Wherever its labels go, the class is gone; the runner-up makes the best use of them.
+        attacks.append(_by_sources(labels, [(i, row.runner_up) for i in own.tolist()]))
+    known = [attack for attack in attacks if attack is not None]
+    if not known:
+        return SourceChange(SOURCES.unreachable(labels), -1, None)
+    witness = min(known, key=len)
+    scores, left = row.scores_under(witness.apply(labels.codes)), classes_after(witness, labels)
+    winner = max(np.flatnonzero(left).tolist(), key=lambda c: (scores[c], -c))
+    if winner == first or np.count_nonzero(left) < 2:
+        raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
+    return SourceChange(len(witness), winner, witness)
+
+
+def _by_sources(labels: Labels, flips: list[tuple[int, int]]) -> Witness:
+    """Flips as an attack of the sources that hold these labels."""
+    assert labels.sources is not None
+    held = labels.sources.codes[[i for i, _ in flips]]
+    _, places = np.unique(held, return_index=True)
+    return Witness.of(flips, sources=held[np.sort(places)], threat=SOURCES.name)
+
+
+class _Keeper(NamedTuple):
+    """A label that has to end as a given class, whose it is, and what that leaves open of the gap; -1: any it has."""
+
+    sample: int
+    source: int
+    label: int
+    loss: int
+
+
+class _Gap:
+    """The gap between the predicted class a and a class c, and what each source closes of it."""
+
+    def __init__(self, row: IntegerRow, a: int, c: int) -> None:
+        self.row, self.labels, self.a, self.c = row, row.labels, a, c
+        assert self.labels.sources is not None
+        self.need = row.scores[a] - row.scores[c] + (c > a)  # whole numbers: to pass a tie takes one more
+        self.gains = [0] * len(self.labels.sources)
+        self.samples: list[list[int]] = [[] for _ in self.gains]
+        codes = self.labels.codes.tolist()
+        for i in np.flatnonzero(self.labels.coded.movable).tolist():
+            source = int(self.labels.sources.codes[i])
+            self.samples[source].append(i)
+            self.gains[source] += self.gain(i, codes[i])
+
+    def gain(self, i: int, y: int) -> int:
+        """The most that a label closes."""
+        w = self.row.weights[i]
+        return w * ((y != self.c) + (y == self.a)) if w > 0 else -w * ((y != self.a) + (y == self.c))
+
+    def ending(self, i: int, as_c: bool) -> tuple[int, int]:
+        """What a label becomes if it has to end as c, or as another class, and how much less that closes."""
+        y, w = int(self.labels.codes[i]), self.row.weights[i]
+        if as_c:
+            return self.c, 2 * max(-w, 0)
+        if w <= 0:
+            return (self.a if w < 0 or y == self.c else y), 0
+        third = [q for q in range(self.labels.n_classes) if q not in (self.a, self.c)]
+        return (self.a, 2 * w) if not third else (y if y in third else third[0], w)
+
+    def attack(self, sources: list[int], kept: dict[int, int]) -> Witness:
+        """All that some sources do, strongest first; ``kept`` says what some labels end as."""
+        flips = []
+        for j in sorted(sources, key=lambda j: -self.gains[j]):
+            own = sorted(self.samples[j], key=lambda i: -abs(self.row.weights[i]))
+            for i in own:
+                y, w = int(self.labels.codes[i]), self.row.weights[i]
+                to = kept.get(i, self.c if w > 0 else self.a if w < 0 else y)
+                if to != y:
+                    flips.append((i, to))
+        order = np.array(sorted(sources, key=lambda j: -self.gains[j]), np.int64)
+        return Witness.of(flips, sources=order, threat=SOURCES.name)
+
+
+def _lift(gap: _Gap) -> Witness | None:
+    """Fewest sources that lift class c above a and leave a label of c, and one of another class.
+
+    For each number of sources, the largest gains are best, but for what it takes to keep such labels: a source that
+    stays honest and holds one, or a label of a corrupt source that ends so, at a loss. Which one is tried; beyond the
+    best two of a kind none can be better, as at most one of them is taken by the other label to keep.
+    """
+    useful = sorted((j for j, samples in enumerate(gap.samples) if samples), key=lambda j: -gap.gains[j])
+    both = [_Keepers(gap, useful, as_c) for as_c in (True, False)]
+    enough = (k for k, total in enumerate(accumulate(gap.gains[j] for j in useful), 1) if total >= gap.need)
+    for count in range(next(enough, len(useful) + 1), len(useful) + 1):
+        for keepers in product(*(own.among(count) for own in both)):
+            corrupt = [k for k in keepers if k is not None and k.sample >= 0]
+            honest = {k.source for k in keepers if k is not None and k.sample < 0}
+            forced = {k.source for k in corrupt}
+            if forced & honest or len({k.sample for k in corrupt}) < len(corrupt) or len(forced) > count:
+                continue
+            others = [j for j in useful if j not in forced and j not in honest][: count - len(forced)]
+            chosen = [*forced, *others]
+            if sum(gap.gains[j] for j in chosen) - sum(k.loss for k in corrupt) >= gap.need:
+                return gap.attack(chosen, {k.sample: k.label for k in corrupt})
+    return None
+
+
+class _Keepers:
+    """What may leave a label of class c, or one of another class."""
+
+    def __init__(self, gap: _Gap, useful: list[int], as_c: bool) -> None:
+        labels = gap.labels
+        assert labels.sources is not None
+        there = (labels.codes == gap.c) == as_c
+        self._gains = gap.gains
+        self._trusted = bool(np.any(there & ~labels.coded.movable))
+        holders = set(labels.sources.codes[there].tolist())
+        # The weakest sources that hold one are missed least.
+        self._honest = [_Keeper(-1, j, -1, 0) for j in [j for j in reversed(useful) if j in holders][:2]]
+        self._corrupt = [
+            nsmallest(2, (_Keeper(i, j, *gap.ending(i, as_c)) for i in gap.samples[j]), key=lambda k: k.loss)
+            for j in useful
+        ]
+
+    def among(self, count: int) -> Iterator[_Keeper | None]:
+        """A trusted label (None), an honest source, or a label of a corrupt one, if so many are corrupt."""
+        if self._trusted:
+            yield None
+            return
+        yield from self._honest
+        # Sources that are chosen anyway, the one that has to go if another is forced in, and all others.
+        chosen, last, others = (self._corrupt[: count - 1], self._corrupt[count - 1 : count], self._corrupt[count:])
+        yield from nsmallest(2, (k for own in chosen for k in own), key=lambda k: k.loss)
+        yield from (k for own in last for k in own)
+        yield from nsmallest(2, (k for own in others for k in own), key=lambda k: k.loss - self._gains[k.source])
