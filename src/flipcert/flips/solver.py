@@ -21,7 +21,7 @@ from flipcert.flips.search import OutOfBudget, find_attack
 from flipcert.results.witness import Witness
 
 # Feasibility and integrality tolerance of HiGHS, on rows scaled to a largest coefficient of 1, with room to spare.
-_TOLERANCE = 4e-6
+TOLERANCE = 4e-6
 # Up to this many samples a short search in Python beats setting up a solver.
 _FEW_SAMPLES = 64
 _QUICK_NODES = 1000
@@ -108,8 +108,8 @@ class _Program:
         largest = max(max(abs(gain) for gain in gains) for gains in self.gains)
         n_moves = len(self.moves)
         # In whole numbers, half a unit relaxes nothing, as long as the tolerance is smaller than that.
-        exact_model = n_moves * largest < 0.5 / _TOLERANCE
-        shift = 0.5 / largest if exact_model else _TOLERANCE
+        exact_model = n_moves * largest < 0.5 / TOLERANCE
+        shift = 0.5 / largest if exact_model else TOLERANCE
         if exact_model and side > 0:
             return lower, None
         # All flips together can neither gain more than this nor lose more: a larger need is out of reach, and how far

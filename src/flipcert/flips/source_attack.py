@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.exceptions import CertificateError
-from flipcert.flips._jit.sources import Cells, cheapest_by_sources
+from flipcert.flips._jit.sources import cheapest_by_sources
 from flipcert.flips.rows import IntegerRow, interpreted
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import SOURCES
@@ -31,11 +31,9 @@ class SourceChange:
     margin: float = 0.0
 
 
-def cheapest_change_by_sources(
-    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cells: Cells
-) -> SourceChange:
+def cheapest_change_by_sources(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> SourceChange:
     """Fewest sources that change the prediction of one row in a fixed label space, in whole numbers."""
-    row = IntegerRow(weights, labels, offset)
+    row, cells = IntegerRow(weights, labels, offset), labels.cells
     plus, minus = (np.zeros(cells.source.size + labels.n_classes, object) for _ in range(2))
     for cell, weight in zip(cells.of.tolist(), row.weights, strict=True):
         (plus if weight >= 0 else minus)[cell] += abs(weight)
@@ -56,9 +54,7 @@ def cheapest_change_by_sources(
     return SourceChange(cost, winner, witness, **told)
 
 
-def lawful_change_by_sources(
-    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cells: Cells
-) -> SourceChange:
+def lawful_change_by_sources(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> SourceChange:
     """The same where the label space is read from the labels: they must be such that can be fitted.
 
     Whoever holds all labels of the predicted class may remove it; but the class that is to win needs a label, and a

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.blocks import memory_budget
 from flipcert.flips._jit.ladder import sums_are_exact
-from flipcert.flips._jit.sources import Cells, source_radius_rows
-from flipcert.flips.cells import cells_of
+from flipcert.flips._jit.sources import source_radius_rows
 from flipcert.flips.costs import Radii
 from flipcert.flips.source_attack import SourceChange, cheapest_change_by_sources, lawful_change_by_sources
 from flipcert.flips.whole_rows import Rows
@@ -89,11 +87,7 @@ class SourceRows:
     def _change(self, t: int, cost: int) -> SourceChange:
         if cost > SOURCES.limit(self._labels):
             return SourceChange(cost, -1, None)
-        return cheapest_change_by_sources(self.row(t), self._labels, self._offset[t], self._cells)
-
-    @cached_property
-    def _cells(self) -> Cells:
-        return cells_of(self._labels)
+        return cheapest_change_by_sources(self.row(t), self._labels, self._offset[t])
 
     def _radii(self) -> tuple[Radii, NDArray[np.bool_]]:
         """Radii in a fixed label space as far as doubles decide them, and where they do."""
@@ -104,20 +98,21 @@ class SourceRows:
         # Whether some label counts for a class, or is trusted and stays.
         trusted = np.bincount(self._labels.codes[~self._labels.coded.movable], minlength=self._labels.n_classes) > 0
         self._counts_for = np.tile(trusted, (n_rows, 1))
-        n_cells = self._cells.source.size + self._labels.n_classes
+        n_cells = self._labels.cells.source.size + self._labels.n_classes
         together = max(1, memory_budget() // _PART // (_BYTES * n_cells))
         for begin in range(0, n_rows, together):
             rows = slice(begin, min(begin + together, n_rows))
-            plus, minus = self.cell_sums(rows, self._cells.of, n_cells)
+            plus, minus = self.cell_sums(rows, self._labels.cells.of, n_cells)
             self._settle(rows, (plus, minus), False, radii, decided)
-            for c, (first, last) in enumerate(pairwise(self._cells.bounds.tolist())):
+            for c, (first, last) in enumerate(pairwise(self._labels.cells.bounds.tolist())):
                 self._counts_for[rows, c] |= (plus[:, first:last] > 0).any(axis=1)
         return radii, decided
 
     def _settle(self, rows: slice, sums: Any, exactly: bool, radii: Radii, decided: NDArray[np.bool_]) -> None:
         """Radii of some rows from the sums of their cells."""
+        labels, unreachable = self._labels, SOURCES.unreachable(self._labels)
         source_radius_rows(
-            *sums, self._cells, self._offset[rows], self._labels.n_labels, SOURCES.unreachable(self._labels), exactly,
+            *sums, labels.cells, self._offset[rows], labels.n_labels, unreachable, exactly,
             radii.prediction[rows], radii.runner_up[rows], radii.cost[rows], radii.target[rows], radii.margin[rows],
             decided[rows],
         )  # fmt: skip
@@ -127,12 +122,12 @@ class SourceRows:
         weights, offset = self.row(t).astype(np.float64), self._offset[t]
         if sums_are_exact(weights, offset, np.abs(weights).sum() + np.abs(offset).sum()):
             own = slice(t, t + 1)
-            n_cells = self._cells.source.size + self._labels.n_classes
+            n_cells = self._labels.cells.source.size + self._labels.n_classes
             self._settle(
-                own, self.cell_sums(own, self._cells.of, n_cells), True, radii, np.zeros(radii.cost.size, bool)
+                own, self.cell_sums(own, self._labels.cells.of, n_cells), True, radii, np.zeros(radii.cost.size, bool)
             )
             return
-        change = cheapest_change_by_sources(weights, self._labels, offset, self._cells)
+        change = cheapest_change_by_sources(weights, self._labels, offset)
         radii.prediction[t], radii.runner_up[t], radii.margin[t] = change.prediction, change.runner_up, change.margin
         radii.cost[t], radii.target[t] = change.cost, change.winner
 
@@ -146,7 +141,7 @@ class SourceRows:
         removal = SOURCES.to_remove(self._labels)[radii.prediction]
         removed = (removal <= radii.cost) & (removal <= SOURCES.limit(self._labels))
         for t in np.flatnonzero(removed | ~self._is_lawful(radii)).tolist():
-            yield t, lawful_change_by_sources(self.row(t), self._labels, self._offset[t], self._cells)
+            yield t, lawful_change_by_sources(self.row(t), self._labels, self._offset[t])
 
     def _is_lawful(self, radii: Radii) -> NDArray[np.bool_]:
         """Where the cheapest change surely leaves a label of the class that it lifts, and one of another class.

@@ -21,6 +21,19 @@ class Coded(NamedTuple):
     any_fixed: bool
 
 
+class Cells(NamedTuple):
+    """Labels of one class from one source, for compiled code: they are added up together.
+
+    ``of`` is the cell of each label. Cells of class c are those from ``bounds[c]`` to ``bounds[c + 1]``, and
+    ``source`` tells whose each is. Behind these there is one more cell for each class: its trusted labels.
+    """
+
+    of: NDArray[np.int64]
+    source: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    n_sources: int
+
+
 @dataclass(frozen=True)
 class Labels:
     """Encoded training labels.
@@ -80,6 +93,19 @@ class Labels:
     def unreachable(self) -> int:
         """The cost that stands for 'no labelling does it'."""
         return self.n_labels + 1
+
+    @cached_property
+    def cells(self) -> Cells:
+        """Labels by class and source; trusted ones apart, as no source can change them."""
+        assert self.sources is not None, "asked for with sources only"
+        n_sources, movable = len(self.sources), self.coded.movable
+        keys = self.codes * n_sources + self.sources.codes
+        there, cell = np.unique(keys[movable], return_inverse=True)
+        of = np.empty(self.n_labels, np.int64)
+        of[movable] = cell
+        of[~movable] = there.size + self.codes[~movable]
+        bounds = np.searchsorted(there, np.arange(self.n_classes + 1) * n_sources)
+        return Cells(of, there % n_sources, bounds, n_sources)
 
     @cached_property
     def flips_to_empty(self) -> NDArray[np.int64]:

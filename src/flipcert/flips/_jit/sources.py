@@ -8,26 +8,11 @@ needed of a row are two sums for each *cell*, the labels of one class from one s
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from flipcert.engine.jit import compiled
 from flipcert.flips._jit.fewest import fewest, sum_of_largest
 from flipcert.flips._jit.ladder import UNDECIDED, beats, highest, leader, rounding_slack, runner_up
-
-
-class Cells(NamedTuple):
-    """Which cell each label is in.
-
-    ``of`` is the cell of each label. Cells of class c are those from ``bounds[c]`` to ``bounds[c + 1]``, and
-    ``source`` tells whose each is. Behind these there is one more cell for each class: its trusted labels.
-    """
-
-    of: Any
-    source: Any
-    bounds: Any
-    n_sources: int
 
 
 @compiled

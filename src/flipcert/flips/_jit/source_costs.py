@@ -1,0 +1,318 @@
+"""How many sources lead to each class: bounds from below and attacks from above, row by row. Compiled.
+
+A class has to get past all others at once, and a source that is taken does its best against all of them: labels that
+count for their class go to the target, those that count against it to whichever rival is highest. Which sources to take
+is a hard question for more than two classes; where nothing counts against its class, few sources are searched through.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flipcert.engine.jit import compiled
+from flipcert.flips._jit.fewest import fewest
+from flipcert.flips._jit.ladder import UNDECIDED, beats, is_ahead, leader, rounding_slack, runner_up
+from flipcert.flips._jit.sources import scores_of_cells
+
+# Tables of sources and classes: weights for and against each class, what a source closes of the gap to each rival, the
+# largest of these from a place on, and sums on the way down a search.
+FOR, AGAINST, CLOSES, SUFFIX, SUMS, N_TABLES = range(6)
+# Whole numbers of each class and step: which source an attack takes, and the rival that its negative labels go to.
+TAKEN, RIVAL, N_RECORDS = range(3)
+# Vectors of classes.
+CURRENT, AFTER, N_VECTORS = range(3)
+# How far a search goes: sources, and nodes.
+_FEW_SOURCES = 64
+_NODES = 2000
+_FOUND, _NONE, _OPEN = 1, 0, -3
+
+
+@compiled
+def source_cost_rows(
+    plus, minus, cells, offset, n_labels, unreachable, exactly, tables, gains, used, record, vectors,
+    prediction, lower, upper, lead, margin, decided,
+):  # fmt: skip
+    """Costs of each row to every class, in sources."""
+    n_classes = offset.shape[1]
+    scores = np.empty(n_classes)
+    for t in range(plus.shape[0]):
+        total = scores_of_cells(plus[t], minus[t], cells, offset[t], scores)
+        slack = 0.0 if exactly else rounding_slack(total, 4 * n_labels + 4 * n_classes + 8)
+        decided[t] = False
+        first = leader(scores, slack) if slack < np.inf else UNDECIDED
+        if first == UNDECIDED:
+            continue
+        state = source_costs(
+            plus[t], minus[t], cells, scores, first, slack, unreachable, tables, gains, used, record, vectors,
+            lower[t], upper[t], margin[t],
+        )  # fmt: skip
+        if state != UNDECIDED:
+            prediction[t] = first
+            lead[t] = scores[first] - scores[runner_up(scores, first)] if n_classes > 1 else np.inf
+            decided[t] = True
+
+
+@compiled
+def source_costs(
+    plus, minus, cells, scores, first, slack, unreachable, tables, gains, used, record, vectors, lower, upper, margin
+):
+    """Costs of one row to every class; ``record`` keeps the attacks behind the upper ones. 0, or UNDECIDED."""
+    zero = scores[0] - scores[0]
+    any_negative = fill_tables(plus, minus, cells, tables, zero)
+    for c in range(scores.size):
+        lower[c] = 0
+        upper[c] = 0
+        margin[c] = np.inf
+        if c == first:
+            continue
+        lower[c], margin[c] = dearest_rival(tables, scores, c, first, slack, unreachable, gains)
+        if lower[c] == UNDECIDED:
+            return UNDECIDED
+        upper[c] = unreachable
+        if lower[c] == unreachable:
+            continue
+        if scores.size == 2:
+            # One rival: what closes the gap to it is an attack.
+            upper[c] = lower[c]
+            _take_largest(tables, c, first, lower[c], gains, used, record, zero)
+            continue
+        upper[c] = attack_greedily(tables, scores, c, slack, unreachable, used, record, vectors)
+        if lower[c] < upper[c]:
+            mixed, room = best_mixture(tables, scores, c, slack, unreachable, lower[c], gains, vectors)
+            if mixed > lower[c]:
+                lower[c] = mixed
+                margin[c] = room
+        while lower[c] < upper[c] and not any_negative and gains.size <= _FEW_SOURCES:
+            found = search(tables, scores, c, lower[c], slack, used, record)
+            if found == _NONE:
+                lower[c] += 1
+                continue
+            if found == _FOUND:
+                upper[c] = lower[c]
+            break
+    return 0
+
+
+@compiled
+def fill_tables(plus, minus, cells, tables, zero):
+    """Spread cells over sources and classes; whether any label counts against its class."""
+    any_negative = False
+    for j in range(cells.n_sources):
+        for c in range(cells.bounds.size - 1):
+            tables[FOR, j, c] = zero
+            tables[AGAINST, j, c] = zero
+    for c in range(cells.bounds.size - 1):
+        for cell in range(cells.bounds[c], cells.bounds[c + 1]):
+            tables[FOR, cells.source[cell], c] = plus[cell]
+            tables[AGAINST, cells.source[cell], c] = minus[cell]
+            if minus[cell] > 0:
+                any_negative = True
+    return any_negative
+
+
+@compiled
+def gains_over(tables, n_classes, target, rival, gains):
+    """What each source closes of the gap between ``target`` and one rival."""
+    for j in range(gains.size):
+        own = tables[FOR, j, rival] - tables[AGAINST, j, rival] - tables[FOR, j, target] + tables[AGAINST, j, target]
+        for q in range(n_classes):
+            own += tables[FOR, j, q] + tables[AGAINST, j, q]
+        gains[j] = own
+
+
+@compiled
+def dearest_rival(tables, scores, target, first, slack, unreachable, gains):
+    """Most sources that getting past any one rival takes: a lower bound on getting past all. Its margin."""
+    zero = scores[0] - scores[0]
+    worst = 1
+    margin = np.inf
+    for q in range(scores.size):
+        if q == target:
+            continue
+        gap = scores[q] - scores[target]
+        if q != first:
+            ahead = beats(-gap, target < q, slack)
+            if ahead == 1:
+                continue
+            if ahead == UNDECIDED:
+                return UNDECIDED, zero
+        gains_over(tables, scores.size, target, q, gains)
+        cost, room = fewest(gains, gap, target < q, slack, unreachable)
+        if cost == UNDECIDED:
+            return UNDECIDED, zero
+        if cost > worst or margin == np.inf:
+            worst = max(worst, cost)
+            margin = room
+        elif cost == worst:
+            margin = min(margin, room)
+    return worst, margin
+
+
+@compiled
+def best_mixture(tables, scores, target, slack, unreachable, known, gains, vectors):
+    """Sources that closing the mean gap to several rivals takes, the highest ones first: the largest such bound.
+
+    A label moves the mean over m rivals by its weight, and by one m-th more or less where it is, or goes, to one of
+    them; all is counted in m-ths. Returns ``known`` if there is nothing better.
+    """
+    n_classes = scores.size
+    margin = scores[0] - scores[0]
+    place = vectors[AFTER]
+    for q in range(n_classes):
+        place[q] = 0
+    need = margin
+    smallest = n_classes
+    for m in range(1, n_classes):
+        rival = -1
+        for q in range(n_classes):
+            if q != target and place[q] == 0 and (rival < 0 or scores[q] > scores[rival]):
+                rival = q
+        place[rival] = 1
+        smallest = min(smallest, rival)
+        need += scores[rival] - scores[target]
+        if m == 1:
+            continue
+        if beats(-need, target < smallest, slack * (2 * m)) != 0:
+            break
+        for j in range(gains.size):
+            gains[j] = margin - margin
+            for q in range(n_classes):
+                if q == target:
+                    gains[j] += (m + 1) * tables[AGAINST, j, q]
+                elif place[q] == 1:
+                    gains[j] += (m + 1) * tables[FOR, j, q]
+                else:
+                    gains[j] += m * tables[FOR, j, q] + tables[AGAINST, j, q]
+        cost, room = fewest(gains, need, target < smallest, slack * (2 * m), unreachable)
+        if cost != UNDECIDED and cost > known:
+            known = cost
+            margin = room
+    return known, margin
+
+
+@compiled
+def attack_greedily(tables, scores, target, slack, unreachable, used, record, vectors):
+    """Take the source that brings the target closest to the lead, again and again; ``unreachable`` if that fails."""
+    n_classes, n_sources = scores.size, used.size
+    current, after = vectors[CURRENT], vectors[AFTER]
+    for q in range(n_classes):
+        current[q] = scores[q]
+    for j in range(n_sources):
+        used[j] = 0
+    for step in range(n_sources):
+        rival = 1 if target == 0 else 0
+        for q in range(n_classes):
+            if q != target and current[q] > current[rival]:
+                rival = q
+        best = -1
+        best_short = current[rival] - current[target]
+        for j in range(n_sources):
+            if used[j] == 0:
+                _hand_over(tables, j, target, rival, current, after)
+                short = after[0 if target > 0 else 1] - after[target]
+                for q in range(n_classes):
+                    if q != target:
+                        short = max(short, after[q] - after[target])
+                if short < best_short:
+                    best_short = short
+                    best = j
+        if best < 0:
+            return unreachable
+        used[best] = 1
+        record[TAKEN, target, step] = best
+        record[RIVAL, target, step] = rival
+        _hand_over(tables, best, target, rival, current, after)
+        for q in range(n_classes):
+            current[q] = after[q]
+        if is_ahead(current, target, slack) == 1:
+            return step + 1
+    return unreachable
+
+
+@compiled
+def _hand_over(tables, j, target, rival, current, after):
+    """Scores once a source has put what counts for a class to the target, and what counts against it to the rival."""
+    given = current[0] - current[0]
+    charged = given
+    for q in range(current.size):
+        after[q] = current[q]
+        if q != target:
+            after[q] -= tables[FOR, j, q]
+            given += tables[FOR, j, q]
+        if q != rival:
+            after[q] += tables[AGAINST, j, q]
+            charged += tables[AGAINST, j, q]
+    after[target] += given
+    after[rival] -= charged
+
+
+@compiled
+def _take_largest(tables, target, rival, count, gains, used, record, zero):
+    """Record the sources with the largest gains over one rival."""
+    gains_over(tables, 2, target, rival, gains)
+    for j in range(used.size):
+        used[j] = 0
+    for step in range(count):
+        best = -1
+        for j in range(used.size):
+            if used[j] == 0 and (best < 0 or gains[j] > gains[best]):
+                best = j
+        used[best] = 1
+        record[TAKEN, target, step] = best
+        record[RIVAL, target, step] = rival
+
+
+@compiled
+def search(tables, scores, target, count, slack, used, record):
+    """Whether so many sources can lift the target past all rivals, if no label counts against its class.
+
+    Sources are tried in the order that they are in, and given up as soon as the best that is left cannot do it.
+    """
+    n_classes, n_sources = scores.size, used.size
+    closes, suffix, sums = tables[CLOSES], tables[SUFFIX], tables[SUMS]
+    zero = scores[0] - scores[0]
+    for q in range(n_classes):
+        suffix[n_sources, q] = zero
+        sums[0, q] = zero
+    for j in range(n_sources - 1, -1, -1):
+        moved = zero
+        for q in range(n_classes):
+            if q != target:
+                moved += tables[FOR, j, q]
+        for q in range(n_classes):
+            closes[j, q] = moved + tables[FOR, j, q]
+            suffix[j, q] = max(suffix[j + 1, q], closes[j, q])
+    depth = 0
+    place = 0
+    answer = _NONE
+    for _ in range(_NODES):
+        # Whether the sources from this place on could still do it.
+        possible = n_sources - place >= count - depth
+        certain = True
+        for q in range(n_classes):
+            if possible and q != target:
+                left = sums[depth, q] + (count - depth) * suffix[place, q] - (scores[q] - scores[target])
+                wins = beats(left, target < q, slack)
+                if wins == 0:
+                    possible = False
+                certain = certain and wins == 1
+        if possible and depth == count:
+            if certain:
+                for step in range(count):
+                    record[TAKEN, target, step] = used[step]
+                    record[RIVAL, target, step] = 1 if target == 0 else 0
+                return _FOUND
+            answer = _OPEN
+            possible = False
+        if possible:
+            for q in range(n_classes):
+                sums[depth + 1, q] = sums[depth, q] + closes[place, q]
+            used[depth] = place
+            depth += 1
+            place += 1
+        elif depth == 0:
+            return answer
+        else:
+            depth -= 1
+            place = used[depth] + 1
+    return _OPEN
