@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flipcert.ensemble import PartitionEnsemble, assign_partitions, blackbox_radius, ensemble_radius
     from flipcert.exceptions import CertificateError, UnsolvedError
     from flipcert.flips import Witness, cheapest_flips, flip_costs
+    from flipcert.labels.annotations import Annotations
     from flipcert.labels.label_free import LabelFree
     from flipcert.results.certificates import Certificates
     from flipcert.results.metrics import certified_accuracy, median_certified_robustness
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 __all__ = [
+    "Annotations",
     "BoundedNetwork",
     "CertificateError",
     "Certificates",
@@ -70,6 +72,7 @@ _HOMES = {
     "flipcert.results.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),
     "flipcert.flips": ("Witness", "cheapest_flips", "flip_costs"),
+    "flipcert.labels.annotations": ("Annotations",),
     "flipcert.labels.label_free": ("LabelFree",),
     "flipcert.classifiers.pipelines": ("certify", "worst_flips"),
 }

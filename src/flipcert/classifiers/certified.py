@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.description import describe
+from flipcert.labels.annotations import Annotations
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import SOURCES, Threat, check_threat
 from flipcert.labels.training_set import TrainingSet, read_training_set
@@ -27,6 +28,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes: ArrayLike | None
     classes_: NDArray[Any]
     _labels: Labels
+    _has_annotations: bool
     _description: dict[str, Any]
 
     # Types that inputs may have, the others become the first; and whether fit keeps a copy of them.
@@ -68,11 +70,19 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if threat.changes_rows:
             return self._why_rows_must_stay
         if threat is SOURCES and self._labels.sources is None:
-            return "nobody said who gave the labels; pass one id a label to fit(X, y, source=...)"
+            return "nobody said who gave the labels; pass one id a label to fit(X, y, source=...), or to Annotations"
         return None
 
+    def _refusal_of_annotations(self) -> str | None:
+        """Why rows cannot have several labels, in words that end a sentence; None where they can."""
+        return f"{type(self).__name__} is fitted to one label a row, and nothing is proven about means of labels"
+
     def fit(
-        self, X: ArrayLike, y: ArrayLike, trusted: ArrayLike | None = None, source: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | Annotations,
+        trusted: ArrayLike | None = None,
+        source: ArrayLike | None = None,
     ) -> Self:
         """Fit the model.
 
@@ -81,8 +91,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like of shape (n_samples, n_features)
             Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
             without the labels under attack, or the certificate is void.
-        y : array-like of shape (n_samples,)
-            Training labels of any type.
+        y : array-like of shape (n_samples,), or Annotations
+            Training labels of any type; :class:`flipcert.Annotations` are several a row, for label-linear models and
+            ensembles of them.
         trusted : array-like of bool of shape (n_samples,), optional
             Labels that an attacker cannot flip.
         source : array-like of shape (n_samples,), optional
@@ -94,8 +105,11 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
+        if isinstance(y, Annotations) and (reason := self._refusal_of_annotations()) is not None:
+            raise ValueError(f"y must hold one label for each row of X; got Annotations, but {reason}.")
         training = read_training_set(self, X, y, trusted, source, dtype=self._input_types, copy=self._copies_inputs)
         self.classes_, self._labels = training.classes, training.labels
+        self._has_annotations = training.annotations is not None
         self._fit(training)
         self._description = describe(self)
         return self
@@ -214,6 +228,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The threat of this name; a ValueError if there is none, or no proof for this model."""
         asked = check_threat(threat)
         check_is_fitted(self)
-        if (reason := self._refusal(asked)) is not None:
+        reason = self._refusal(asked)
+        if self._has_annotations and asked.changes_rows:
+            reason = "rows have several labels each, and nothing is proven about such rows coming or going"
+        if reason is not None:
             raise ValueError(f'threat="{threat}" is refused by {type(self).__name__}: {reason}.')
         return asked

@@ -19,6 +19,7 @@ from flipcert.labels.encoding import class_indices
 from flipcert.labels.threats import Threat
 from flipcert.labels.training_set import TrainingSet
 from flipcert.linear.model import Block, LabelLinearModel
+from flipcert.linear.shared_rows import shared_weights
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import FlipCosts
@@ -59,7 +60,13 @@ class LabelLinearClassifier(CertifiedClassifier):
         # What an earlier fit holds would take the room for this one.
         self.__dict__.pop("label_linear_", None)
         with one_blas_thread:
-            self.label_linear_ = LabelLinearModel(labels, self._make_weights(training.inputs))
+            weights = self._make_weights(training.inputs)
+        if training.annotations is not None:
+            weights = shared_weights(weights, training.annotations.row, training.annotations.share)
+        self.label_linear_ = LabelLinearModel(labels, weights)
+
+    def _refusal_of_annotations(self) -> str | None:
+        return super()._refusal_of_annotations() if self.has_costs_of_its_own else None
 
     def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         model, rows = self._asked(X)

@@ -12,6 +12,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import validate_data
 
 from flipcert.engine.mapped import is_large, row_pieces
+from flipcert.labels.annotations import Annotations
 from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
 from flipcert.labels.sources import check_sources
@@ -26,14 +27,16 @@ class TrainingSet:
     ----------
     inputs : ndarray of shape (n_samples, n_features)
         Training inputs, row after row.
-    targets : ndarray of shape (n_samples,)
-        Training labels as the user wrote them.
-    trusted : ndarray of bool of shape (n_samples,) or None
+    targets : ndarray of shape (n_labels,)
+        Training labels as the user wrote them; one a row, unless there are annotations.
+    trusted : ndarray of bool of shape (n_labels,) or None
         Labels that an attacker cannot flip; None if nobody named any.
     classes : ndarray
         The label space, sorted.
     labels : Labels
         The labels as an attacker sees them, in class indices, with their sources.
+    annotations : Annotations or None
+        Which rows the labels are about, where rows have several.
     """
 
     inputs: NDArray[Any]
@@ -41,12 +44,13 @@ class TrainingSet:
     trusted: NDArray[np.bool_] | None
     classes: NDArray[Any]
     labels: Labels
+    annotations: Annotations | None = None
 
 
 def read_training_set(
     estimator: Any,
     X: ArrayLike,
-    y: ArrayLike,
+    y: ArrayLike | Annotations,
     trusted: ArrayLike | None = None,
     source: ArrayLike | None = None,
     *,
@@ -60,23 +64,43 @@ def read_training_set(
     first one; ``copy`` is for who looks at them again after ``fit``.
     """
     check_n_jobs(getattr(estimator, "n_jobs", None))
+    annotations = y if isinstance(y, Annotations) else None
+    if annotations is not None:
+        _refuse_beside_annotations(trusted, "trusted")
+        _refuse_beside_annotations(source, "source")
     inputs, targets = _check_data(estimator, X, y, list(dtype), copy)
     classes, codes = encode_labels(targets, estimator.classes)
-    mask = check_mask(trusted, targets.size)
-    sources = check_sources(source, targets.size)
+    if annotations is not None:
+        mask, sources = annotations.trusted, annotations.sources
+    else:
+        mask, sources = check_mask(trusted, targets.size), check_sources(source, targets.size)
     labels = Labels.of(codes, classes.size, mask, space_is_fixed=estimator.classes is not None, sources=sources)
-    return TrainingSet(inputs, targets, mask, classes, labels)
+    return TrainingSet(inputs, targets, mask, classes, labels, annotations)
+
+
+def _refuse_beside_annotations(given: ArrayLike | None, name: str) -> None:
+    """Raise ValueError if something is given that annotations say themselves."""
+    if given is not None:
+        raise ValueError(
+            f"{name} must not be given beside Annotations, which have one of their own; pass it to Annotations(row, "
+            f"label, {name}=...)."
+        )
 
 
 def _check_data(
-    estimator: Any, X: ArrayLike, y: ArrayLike, dtype: list[DTypeLike], copy: bool
+    estimator: Any, X: ArrayLike, y: ArrayLike | Annotations, dtype: list[DTypeLike], copy: bool
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Inputs and their labels.
 
     A memory-mapped array of a fitting type, row after row, is looked at in pieces and stays where it is.
     """
     large = is_large(X)
-    inputs, targets = validate_data(estimator, X, y, dtype=dtype, order="C", copy=copy, ensure_all_finite=not large)
+    options: dict[str, Any] = {"dtype": dtype, "order": "C", "copy": copy, "ensure_all_finite": not large}
+    if isinstance(y, Annotations):
+        inputs, targets = validate_data(estimator, X, **options), y.label
+        y.require_rows(inputs.shape[0])
+    else:
+        inputs, targets = validate_data(estimator, X, y, **options)
     if large:
         for _, rows in row_pieces(inputs):
             assert_all_finite(rows, input_name="X")

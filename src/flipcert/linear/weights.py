@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Weights(ABC):
     dtype: np.dtype[Any]
     comes_in_tiles: bool = False
     product: Product | None = None
-    has_offset: ClassVar[bool] = False
+    has_offset: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.labels.annotations import Annotations
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import DELETIONS, EDITS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
 
@@ -30,7 +31,7 @@ class Witness:
     Attributes
     ----------
     indices : ndarray of int64
-        Training samples whose label changes.
+        Training samples whose label changes; annotations, where rows have several labels.
     labels : ndarray
         The label to put there.
     sources : ndarray
@@ -84,8 +85,16 @@ class Witness:
         }
         return counted[self.threat]
 
-    def apply(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy of the training labels after the attack: changed, dropped, appended."""
+    @overload
+    def apply(self, labels: Annotations) -> Annotations: ...
+
+    @overload
+    def apply(self, labels: NDArray[Any]) -> NDArray[Any]: ...
+
+    def apply(self, labels: NDArray[Any] | Annotations) -> NDArray[Any] | Annotations:
+        """Return a copy of the training labels, or annotations, after the attack: changed, dropped, appended."""
+        if isinstance(labels, Annotations):
+            return labels.relabelled(self.apply(labels.label))
         before = np.asarray(labels)
         new = [own for own in (self.labels, self.inserted_labels) if own.size]
         # A new label may be a longer string than any that is there.
