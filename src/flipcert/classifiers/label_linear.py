@@ -16,7 +16,7 @@ from flipcert.engine.watch import current_watcher
 from flipcert.flips.costs import KINDS
 from flipcert.flips.label_space import NAME_THE_SPACE, open_costs
 from flipcert.labels.encoding import class_indices
-from flipcert.labels.threats import Threat
+from flipcert.labels.threats import SOURCES, Threat
 from flipcert.labels.training_set import TrainingSet
 from flipcert.linear.model import Block, LabelLinearModel
 from flipcert.linear.shared_rows import shared_weights
@@ -110,6 +110,37 @@ class LabelLinearClassifier(CertifiedClassifier):
         asked = self._proven_threat(threat)
         model, rows = self._asked(X)
         return model.costs(rows, time_limit=_TIME_LIMIT if exact else None, threat=asked)
+
+    def source_powers(self, X: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """How much each source of labels could do alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+
+        Returns
+        -------
+        ids : ndarray of shape (n_sources,)
+            The sources, as they were named in ``fit``.
+        labels : ndarray of int64 of shape (n_sources,)
+            Number of their labels, trusted ones included.
+        points : ndarray of int64 of shape (n_sources,)
+            Number of rows of X whose prediction each could change alone: exact.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+        >>> model = flipcert.KernelSVM(kernel="rbf").fit(X, y, source=["Ann", "Ann", "Bob", "Cem"])
+        >>> model.source_powers([[0.0], [1.4], [3.0]])
+        (array(['Ann', 'Bob', 'Cem'], dtype='<U3'), array([2, 1, 1]), array([2, 1, 1]))
+        """
+        self._proven_threat(SOURCES.name)
+        model, rows = self._asked(X)
+        sources = model.labels.sources
+        assert sources is not None, "refused otherwise"
+        return sources.ids, sources.sizes, model.powers(rows, current_watcher().progress("sources"))
 
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
         """Class scores of one point while the flips of a witness are made, one after the other.

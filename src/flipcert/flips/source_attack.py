@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -38,20 +39,76 @@ def cheapest_change_by_sources(weights: NDArray[Any], labels: Labels, offset: ND
     for cell, weight in zip(cells.of.tolist(), row.weights, strict=True):
         (plus if weight >= 0 else minus)[cell] += abs(weight)
     base, gains = (np.zeros(cells.n_sources, object) for _ in range(2))
-    cost, first, target, margin = interpreted(cheapest_by_sources)(
-        plus, minus, cells, row.scores, 0, SOURCES.unreachable(labels), base, gains
+    after = np.zeros(labels.n_classes, object)
+    cost, first, winner, margin = interpreted(cheapest_by_sources)(
+        plus, minus, cells, row.scores, 0, SOURCES.unreachable(labels), base, gains, after
     )
     second = row.runner_up if labels.n_classes > 1 else first
-    told = {"prediction": first, "runner_up": second, "margin": row.as_float(margin)}
-    if target < 0:
-        return SourceChange(cost, -1, None, **told)
-    gap = _Gap(row, first, target)
-    chosen = sorted(range(cells.n_sources), key=lambda j: -gap.gains[j])[:cost]
-    witness = gap.attack(chosen, {})
-    winner = row.winner_under(witness.apply(labels.codes))
-    if winner == first:
-        raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
-    return SourceChange(cost, winner, witness, **told)
+    return SourceChange(int(cost), int(winner), None, int(first), int(second), row.as_float(margin))
+
+
+def attack_of_change(
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cost: int, first: int
+) -> Witness:
+    """So many sources that change the prediction of one row, known to be enough in a fixed label space."""
+    assert labels.sources is not None
+    numbers, codes = weights.astype(np.float64), labels.codes
+    for c in range(labels.n_classes):
+        if c == first:
+            continue
+        gains = _label_gains(numbers, labels, first, c)
+        power = np.bincount(labels.sources.codes, gains, len(labels.sources))
+        chosen = np.argsort(-power, kind="stable")[:cost]
+        rank = np.full(len(labels.sources), cost)
+        rank[chosen] = np.arange(cost)
+        to = np.where(numbers > 0, c, np.where(numbers < 0, first, codes))
+        moved = np.flatnonzero((rank[labels.sources.codes] < cost) & labels.coded.movable & (to != codes))
+        moved = moved[np.lexsort((-np.abs(numbers[moved]), rank[labels.sources.codes[moved]]))]
+        witness = Witness(moved, to[moved], sources=chosen, threat=SOURCES.name)
+        after = witness.apply(codes)
+        lead = exact_lead(numbers, after, offset, c, first)
+        if lead > 0 or (lead == 0 and c < first):
+            return witness
+    # Gains that differ by less than rounding: in whole numbers there is no doubt.
+    row = IntegerRow(weights, labels, offset)
+    gaps = [_Gap(row, first, c) for c in range(labels.n_classes) if c != first]
+    for gap in gaps:
+        strongest = sorted(range(len(gap.gains)), key=lambda j: -gap.gains[j])[:cost]
+        if sum(gap.gains[j] for j in strongest) >= gap.need:
+            return gap.attack(strongest, {})
+    raise CertificateError("an attack by sources did not work when replayed; please report this row.")
+
+
+def powers_of(
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], first: int, asked: NDArray[np.int64]
+) -> list[bool]:
+    """Whether each of some sources alone changes the prediction of one row, in whole numbers."""
+    row = IntegerRow(weights, labels, offset)
+    gaps = [_Gap(row, first, c) for c in range(labels.n_classes) if c != first]
+    if labels.space_is_fixed:
+        return [any(0 < gap.gains[j] >= gap.need for gap in gaps) for j in asked.tolist()]
+    removed = SOURCES.to_remove(labels)[first] == 1
+    owner = -1 if not removed or labels.sources is None else int(labels.sources.codes[labels.codes == first][0])
+    return [j == owner or any(_lift(gap, only=j) is not None for gap in gaps) for j in asked.tolist()]
+
+
+def _label_gains(numbers: NDArray[np.float64], labels: Labels, a: int, c: int) -> NDArray[np.float64]:
+    """What each label closes at most of the gap between class a and class c."""
+    codes = labels.codes
+    once = (codes != np.where(numbers > 0, c, a)).astype(np.float64)
+    twice = codes == np.where(numbers > 0, a, c)
+    return np.where(labels.coded.movable, np.abs(numbers) * (once + twice), 0.0)
+
+
+def exact_lead(
+    weights: NDArray[np.float64], codes: NDArray[np.int64], offset: NDArray[np.float64], c: int, q: int
+) -> float:
+    """The score of class c minus that of class q, rounded once: its sign is exact."""
+    terms = np.concatenate([weights[codes == c], -weights[codes == q], [offset[c], -offset[q]]])
+    try:
+        return math.fsum(terms.tolist())
+    except OverflowError:
+        return math.fsum((terms * 2.0**-80).tolist())
 
 
 def lawful_change_by_sources(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> SourceChange:
@@ -62,29 +119,37 @@ def lawful_change_by_sources(weights: NDArray[Any], labels: Labels, offset: NDAr
     """
     row = IntegerRow(weights, labels, offset)
     first = row.prediction
+    attacks: list[Witness | None]
     attacks = [_lift(_Gap(row, first, c)) for c in range(labels.n_classes) if c != first]
     if SOURCES.to_remove(labels)[first] <= SOURCES.limit(labels):
-        assert labels.sources is not None
-        own = np.flatnonzero(labels.codes == first)
-        # Wherever its labels go, the class is gone; the runner-up makes the best use of them.
-        attacks.append(_by_sources(labels, [(i, row.runner_up) for i in own.tolist()]))
+        attacks.append(removal(labels, first, row.runner_up))
     known = [attack for attack in attacks if attack is not None]
     if not known:
         return SourceChange(SOURCES.unreachable(labels), -1, None)
     witness = min(known, key=len)
-    scores, left = row.scores_under(witness.apply(labels.codes)), classes_after(witness, labels)
-    winner = max(np.flatnonzero(left).tolist(), key=lambda c: (scores[c], -c))
-    if winner == first or np.count_nonzero(left) < 2:
+    winner = winner_after(weights, labels, offset, witness)
+    if winner == first or np.count_nonzero(classes_after(witness, labels)) < 2:
         raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
     return SourceChange(len(witness), winner, witness)
 
 
-def _by_sources(labels: Labels, flips: list[tuple[int, int]]) -> Witness:
-    """Flips as an attack of the sources that hold these labels."""
+def removal(labels: Labels, first: int, second: int) -> Witness:
+    """All labels of the predicted class go: wherever they go, it is gone; the second makes the best use of them."""
     assert labels.sources is not None
-    held = labels.sources.codes[[i for i, _ in flips]]
-    _, places = np.unique(held, return_index=True)
-    return Witness.of(flips, sources=held[np.sort(places)], threat=SOURCES.name)
+    own = np.flatnonzero(labels.codes == first)
+    held = labels.sources.codes[own]
+    return Witness(own, np.full(own.size, second), sources=np.unique(held), threat=SOURCES.name)
+
+
+def winner_after(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], witness: Witness) -> int:
+    """Which class of those that are left is predicted after an attack, exactly."""
+    after, left = witness.apply(labels.codes), np.flatnonzero(classes_after(witness, labels)).tolist()
+    numbers = weights.astype(np.float64)
+    best: int = left[0]
+    for c in left[1:]:
+        if exact_lead(numbers, after, offset, c, best) > 0:
+            best = c
+    return best
 
 
 class _Keeper(NamedTuple):
@@ -140,14 +205,15 @@ class _Gap:
         return Witness.of(flips, sources=order, threat=SOURCES.name)
 
 
-def _lift(gap: _Gap) -> Witness | None:
-    """Fewest sources that lift class c above a and leave a label of c, and one of another class.
+def _lift(gap: _Gap, only: int | None = None) -> Witness | None:
+    """Fewest sources that lift class c above a and leave a label of c, and one of another class; or one given source.
 
     For each number of sources, the largest gains are best, but for what it takes to keep such labels: a source that
     stays honest and holds one, or a label of a corrupt source that ends so, at a loss. Which one is tried; beyond the
     best two of a kind none can be better, as at most one of them is taken by the other label to keep.
     """
-    useful = sorted((j for j, samples in enumerate(gap.samples) if samples), key=lambda j: -gap.gains[j])
+    asked = range(len(gap.samples)) if only is None else (only,)
+    useful = sorted((j for j in asked if gap.samples[j]), key=lambda j: -gap.gains[j])
     both = [_Keepers(gap, useful, as_c) for as_c in (True, False)]
     enough = (k for k, total in enumerate(accumulate(gap.gains[j] for j in useful), 1) if total >= gap.need)
     for count in range(next(enough, len(useful) + 1), len(useful) + 1):
@@ -172,7 +238,9 @@ class _Keepers:
         assert labels.sources is not None
         there = (labels.codes == gap.c) == as_c
         self._gains = gap.gains
-        self._trusted = bool(np.any(there & ~labels.coded.movable))
+        # Those of sources that are not asked stay as trusted ones do.
+        movable = labels.coded.movable & np.isin(labels.sources.codes, useful)
+        self._trusted = bool(np.any(there & ~movable))
         holders = set(labels.sources.codes[there].tolist())
         # The weakest sources that hold one are missed least.
         self._honest = [_Keeper(-1, j, -1, 0) for j in [j for j in reversed(useful) if j in holders][:2]]

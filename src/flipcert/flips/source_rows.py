@@ -10,10 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.blocks import memory_budget
-from flipcert.flips._jit.ladder import sums_are_exact
-from flipcert.flips._jit.sources import source_radius_rows
+from flipcert.flips._jit.ladder import UNDECIDED, sums_are_exact
+from flipcert.flips._jit.sources import source_power_rows, source_radius_rows
 from flipcert.flips.costs import Radii
-from flipcert.flips.source_attack import SourceChange, cheapest_change_by_sources, lawful_change_by_sources
+from flipcert.flips.source_attack import (
+    SourceChange,
+    attack_of_change,
+    cheapest_change_by_sources,
+    lawful_change_by_sources,
+    powers_of,
+    removal,
+    winner_after,
+)
 from flipcert.flips.whole_rows import Rows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import SOURCES
@@ -66,28 +74,54 @@ class SourceRows:
 
     def radii(self) -> Radii:
         """Exact cost of changing the prediction of each row, in sources."""
-        radii, decided = self._radii()
-        for t in np.flatnonzero(~decided).tolist():
-            self._decide(t, radii)
-        for t, change in self._other_changes(radii):
-            radii.cost[t], radii.target[t] = change.cost, change.winner
-        return radii
+        return self._radii_and_others()[0]
 
     def witnesses(self) -> list[Witness | None]:
         """Fewest sources that change the prediction of each row, with the labels they change; None if nothing does."""
+        radii, others = self._radii_and_others()
+        return [others[t] if t in others else self._witness(t, radii) for t in range(radii.cost.size)]
+
+    def powers(self) -> NDArray[np.bool_]:
+        """Whether each source alone changes the prediction of each row, of shape (n_rows, n_sources)."""
+        n_rows, labels = self._offset.shape[0], self._labels
+        powers = np.zeros((n_rows, labels.cells.n_sources), np.int64)
+        for rows, sums in self._sums():
+            source_power_rows(*sums, labels.cells, self._offset[rows], labels.n_labels, False, powers[rows])
+        _, prediction = self.scores()
+        in_doubt = powers == UNDECIDED
+        if not labels.space_is_fixed:
+            in_doubt[:, _holds_all_of_a_class(labels)] = True
+        for t in np.flatnonzero(in_doubt.any(axis=1)).tolist():
+            asked = np.flatnonzero(in_doubt[t])
+            powers[t, asked] = powers_of(self.row(t), labels, self._offset[t], int(prediction[t]), asked)
+        return powers == 1
+
+    def _radii_and_others(self) -> tuple[Radii, dict[int, Witness | None]]:
+        """Radii, and the attacks on rows whose cheapest change is another than in a fixed label space."""
         radii, decided = self._radii()
         for t in np.flatnonzero(~decided).tolist():
             self._decide(t, radii)
-        lawful = dict(self._other_changes(radii))
-        return [
-            lawful[t].witness if t in lawful else self._change(t, int(cost)).witness
-            for t, cost in enumerate(radii.cost)
-        ]
+        others = {}
+        for t, change in self._other_changes(radii):
+            radii.cost[t], radii.target[t] = change.cost, change.winner
+            others[t] = change.witness
+        return radii, others
 
-    def _change(self, t: int, cost: int) -> SourceChange:
-        if cost > SOURCES.limit(self._labels):
-            return SourceChange(cost, -1, None)
-        return cheapest_change_by_sources(self.row(t), self._labels, self._offset[t])
+    def _witness(self, t: int, radii: Radii) -> Witness | None:
+        if radii.target[t] < 0:
+            return None
+        return attack_of_change(
+            self.row(t), self._labels, self._offset[t], int(radii.cost[t]), int(radii.prediction[t])
+        )
+
+    def _sums(self) -> Iterator[tuple[slice, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+        """Sums of cells, of as many rows at a time as there is memory for."""
+        n_rows, cells = self._offset.shape[0], self._labels.cells
+        n_cells = cells.source.size + self._labels.n_classes
+        together = max(1, memory_budget() // _PART // (_BYTES * n_cells))
+        for begin in range(0, n_rows, together):
+            rows = slice(begin, min(begin + together, n_rows))
+            yield rows, self.cell_sums(rows, cells.of, n_cells)
 
     def _radii(self) -> tuple[Radii, NDArray[np.bool_]]:
         """Radii in a fixed label space as far as doubles decide them, and where they do."""
@@ -98,11 +132,7 @@ class SourceRows:
         # Whether some label counts for a class, or is trusted and stays.
         trusted = np.bincount(self._labels.codes[~self._labels.coded.movable], minlength=self._labels.n_classes) > 0
         self._counts_for = np.tile(trusted, (n_rows, 1))
-        n_cells = self._labels.cells.source.size + self._labels.n_classes
-        together = max(1, memory_budget() // _PART // (_BYTES * n_cells))
-        for begin in range(0, n_rows, together):
-            rows = slice(begin, min(begin + together, n_rows))
-            plus, minus = self.cell_sums(rows, self._labels.cells.of, n_cells)
+        for rows, (plus, minus) in self._sums():
             self._settle(rows, (plus, minus), False, radii, decided)
             for c, (first, last) in enumerate(pairwise(self._labels.cells.bounds.tolist())):
                 self._counts_for[rows, c] |= (plus[:, first:last] > 0).any(axis=1)
@@ -121,11 +151,9 @@ class SourceRows:
         """The radius of a row that doubles with an error bound cannot decide."""
         weights, offset = self.row(t).astype(np.float64), self._offset[t]
         if sums_are_exact(weights, offset, np.abs(weights).sum() + np.abs(offset).sum()):
-            own = slice(t, t + 1)
-            n_cells = self._labels.cells.source.size + self._labels.n_classes
-            self._settle(
-                own, self.cell_sums(own, self._labels.cells.of, n_cells), True, radii, np.zeros(radii.cost.size, bool)
-            )
+            own, n_cells = slice(t, t + 1), self._labels.cells.source.size + self._labels.n_classes
+            sums = self.cell_sums(own, self._labels.cells.of, n_cells)
+            self._settle(own, sums, True, radii, np.zeros(radii.cost.size, np.bool_))
             return
         change = cheapest_change_by_sources(weights, self._labels, offset)
         radii.prediction[t], radii.runner_up[t], radii.margin[t] = change.prediction, change.runner_up, change.margin
@@ -138,10 +166,16 @@ class SourceRows:
         """
         if self._labels.space_is_fixed:
             return
-        removal = SOURCES.to_remove(self._labels)[radii.prediction]
-        removed = (removal <= radii.cost) & (removal <= SOURCES.limit(self._labels))
+        holders = SOURCES.to_remove(self._labels)[radii.prediction]
+        removed = (holders <= radii.cost) & (holders <= SOURCES.limit(self._labels))
         for t in np.flatnonzero(removed | ~self._is_lawful(radii)).tolist():
-            yield t, lawful_change_by_sources(self.row(t), self._labels, self._offset[t])
+            weights, offset = self.row(t), self._offset[t]
+            if removed[t]:
+                witness = removal(self._labels, int(radii.prediction[t]), int(radii.runner_up[t]))
+                winner = winner_after(weights, self._labels, offset, witness)
+                yield t, SourceChange(len(witness), winner, witness)
+            else:
+                yield t, lawful_change_by_sources(weights, self._labels, offset)
 
     def _is_lawful(self, radii: Radii) -> NDArray[np.bool_]:
         """Where the cheapest change surely leaves a label of the class that it lifts, and one of another class.
@@ -158,3 +192,17 @@ class SourceRows:
             others[c] = SOURCES.unreachable(labels) if trusted else holders
         kept = np.take_along_axis(self._counts_for, lifted[:, None], axis=1)[:, 0]
         return (radii.target < 0) | (kept & (radii.cost < others[lifted]))
+
+
+def _holds_all_of_a_class(labels: Labels) -> NDArray[np.bool_]:
+    """Which sources hold all labels of some class, so that they could leave none of it."""
+    assert labels.sources is not None
+    alone = np.zeros(len(labels.sources), np.bool_)
+    for c in np.flatnonzero(SOURCES.to_empty(labels) == 1).tolist():
+        alone[labels.sources.codes[labels.codes == c][0]] = True
+    # Who holds everything but one class leaves one class only.
+    for c in range(labels.n_classes):
+        holders = np.unique(labels.sources.codes[labels.codes != c])
+        if holders.size == 1:
+            alone[holders] = True
+    return alone

@@ -26,10 +26,11 @@ from flipcert.engine.watch import Watcher
 from flipcert.flips._jit.reach import BEST
 from flipcert.flips.against import attack_against, costs_against, rows_against
 from flipcert.flips.passes import Tiles
+from flipcert.flips.source_rows import SourceRows
 from flipcert.flips.streamed_rows import StreamedRows
 from flipcert.flips.whole_rows import Rows, WholeRows
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import FLIPS, Threat
+from flipcert.labels.threats import FLIPS, SOURCES, Threat
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import FlipCosts
@@ -137,6 +138,15 @@ class LabelLinearModel:
         """Smallest attacks that change each prediction; None where nothing does."""
         parts = self.map_rows(X, lambda _, rows: rows.witnesses(), watcher, threat)
         return [witness for part in parts for witness in part]
+
+    def powers(self, X: NDArray[Any], watcher: Watcher | None = None) -> NDArray[np.int64]:
+        """Number of rows whose prediction each source could change alone, exactly."""
+
+        def of_block(_: Any, rows: Rows) -> NDArray[np.int64]:
+            assert isinstance(rows, SourceRows)
+            return np.count_nonzero(rows.powers(), axis=0)
+
+        return np.sum(self.map_rows(X, of_block, watcher, SOURCES), axis=0, dtype=np.int64)
 
     def replay(self, X: NDArray[Any], flips: Witness) -> NDArray[np.float64]:
         """Scores of one point before the first flip and after each, of shape (n_flips + 1, n_classes)."""

@@ -63,8 +63,8 @@ def gains_of(plus, minus, cells, base, target, gains):
 
 
 @compiled
-def cheapest_by_sources(plus, minus, cells, scores, slack, unreachable, base, gains):
-    """Fewest sources that change the prediction: cost (or UNDECIDED), prediction, class that overtakes it, margin."""
+def cheapest_by_sources(plus, minus, cells, scores, slack, unreachable, base, gains, after):
+    """Fewest sources that change the prediction: cost (or UNDECIDED), prediction, class that wins then, margin."""
     zero = scores[0] - scores[0]
     first = leader(scores, slack)
     if first == UNDECIDED:
@@ -100,7 +100,41 @@ def cheapest_by_sources(plus, minus, cells, scores, slack, unreachable, base, ga
             margin = room
         else:
             margin = min(margin, room)
+    if best < unreachable:
+        best_class = _winner_after(plus, minus, cells, scores, first, best_class, best, slack, base, gains, after)
+        if best_class == UNDECIDED:
+            return UNDECIDED, first, -1, zero
     return best, first, best_class, margin
+
+
+@compiled
+def _winner_after(plus, minus, cells, scores, first, target, count, slack, base, gains, after):
+    """Which class wins once the sources with the largest gains have done their best for ``target``; or UNDECIDED."""
+    gains_of(plus, minus, cells, base, target, gains)
+    sum_of_largest(gains, count)
+    least = gains[0]
+    for i in range(count):
+        least = min(least, gains[i])
+    gains_of(plus, minus, cells, base, target, gains)
+    # Of those that tie for the last places, the first ones are taken.
+    ties = count
+    for j in range(gains.size):
+        ties -= gains[j] > least
+    for j in range(gains.size):
+        taken = gains[j] > least
+        if gains[j] == least and ties > 0:
+            taken = True
+            ties -= 1
+        gains[j] = 1 if taken else 0
+    for c in range(scores.size):
+        after[c] = scores[c]
+    for c in range(scores.size):
+        for cell in range(cells.bounds[c], cells.bounds[c + 1]):
+            if gains[cells.source[cell]] == 1:
+                after[c] -= plus[cell] - minus[cell]
+                after[target] += plus[cell]
+                after[first] -= minus[cell]
+    return leader(after, slack)
 
 
 @compiled
@@ -112,17 +146,43 @@ def source_radius_rows(
     ``exactly`` says that all sums are exact as they stand.
     """
     n_classes = offset.shape[1]
-    scores = np.empty(n_classes)
+    scores, after = np.empty(n_classes), np.empty(n_classes)
     base, gains = np.empty(cells.n_sources), np.empty(cells.n_sources)
     for t in range(plus.shape[0]):
         total = scores_of_cells(plus[t], minus[t], cells, offset[t], scores)
         guess = highest(scores)
         second[t] = runner_up(scores, guess) if n_classes > 1 else guess
-        # Up to twice as many additions as of flips: those of the cells, then those of cells and sources.
-        slack = 0.0 if exactly else rounding_slack(total, 2 * n_labels + n_classes + 8)
+        # More additions than of flips: those of the cells, then those of cells and sources.
+        slack = 0.0 if exactly else rounding_slack(total, 4 * n_labels + n_classes + 8)
         decided[t] = False
         if slack < np.inf:
-            answer = cheapest_by_sources(plus[t], minus[t], cells, scores, slack, unreachable, base, gains)
+            answer = cheapest_by_sources(plus[t], minus[t], cells, scores, slack, unreachable, base, gains, after)
             if answer[0] != UNDECIDED:
                 cost[t], prediction[t], target[t], margin[t] = answer
                 decided[t] = True
+
+
+@compiled
+def source_power_rows(plus, minus, cells, offset, n_labels, exactly, powers):
+    """Whether each source alone changes the prediction of each row: 1, 0, or UNDECIDED."""
+    n_classes = offset.shape[1]
+    scores = np.empty(n_classes)
+    base, gains = np.empty(cells.n_sources), np.empty(cells.n_sources)
+    for t in range(plus.shape[0]):
+        total = scores_of_cells(plus[t], minus[t], cells, offset[t], scores)
+        slack = 0.0 if exactly else rounding_slack(total, 2 * n_labels + n_classes + 8)
+        first = leader(scores, slack) if slack < np.inf else UNDECIDED
+        for j in range(cells.n_sources):
+            powers[t, j] = UNDECIDED if first == UNDECIDED else 0
+        if first == UNDECIDED:
+            continue
+        add_base(plus[t], minus[t], cells, first, base)
+        for c in range(n_classes):
+            if c == first:
+                continue
+            gains_of(plus[t], minus[t], cells, base, c, gains)
+            for j in range(cells.n_sources):
+                if powers[t, j] != 1 and gains[j] > 0.0:
+                    wins = beats(gains[j] - (scores[first] - scores[c]), c < first, slack)
+                    if wins != 0:
+                        powers[t, j] = wins
