@@ -110,8 +110,7 @@ def check_threat(model, test, annotations, threat, costs, limit):
     assert certificates.limit == limit
     assert certificates.n_labels == len(annotations)
     assert certificates.radius.tolist() == certificates.radius_upper.tolist() == [cost - 1]
-    if threat == "flips":
-        check_costs(model, test, threat, costs)
+    check_costs(model, test, threat, costs)
     (witness,) = model.worst_flips(test, threat=threat)
     assert (witness is None) == (cost > limit)
     if witness is not None:
