@@ -58,7 +58,8 @@ def block(start, stop, new=True):
 
 
 def certified(new=True):
-    return certificates_of_blocks([block(0, 9, new), block(9, 10, new), block(10, 26, new)], NAMES, {"model": "mine"}, 20)
+    blocks = [block(0, 9, new), block(9, 10, new), block(10, 26, new)]
+    return certificates_of_blocks(blocks, NAMES, {"model": "mine"}, useful=20)
 
 
 def assert_same(first, second):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from heapq import nsmallest
 from itertools import accumulate, product
 from typing import Any, NamedTuple
@@ -48,35 +49,44 @@ def cheapest_change_by_sources(weights: NDArray[Any], labels: Labels, offset: ND
 
 
 def attack_of_change(
-    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cost: int, first: int
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cost: int, first: int, target: int
 ) -> Witness:
-    """So many sources that change the prediction of one row, known to be enough in a fixed label space."""
+    """So many sources that change the prediction of one row, known to be enough in a fixed label space.
+
+    They turn it to ``target`` if sources that tie are taken as they come; the class that they lift may be another one.
+    """
+    known: Witness | None = None
+    for witness in _candidates(weights, labels, offset, cost, first, target):
+        after = witness.apply(labels.codes)
+        winner = winner_among(range(labels.n_classes), weights.astype(np.float64), after, offset)
+        if winner == target:
+            return witness
+        known = witness if known is None and winner != first else known
+    if known is None:
+        raise CertificateError("an attack by sources did not work when replayed; please report this row.")
+    return known
+
+
+def _candidates(
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], cost: int, first: int, target: int
+) -> Iterator[Witness]:
+    """The strongest sources against the predicted class, for one class after the other."""
     assert labels.sources is not None
-    numbers, codes = weights.astype(np.float64), labels.codes
-    for c in range(labels.n_classes):
-        if c == first:
-            continue
-        gains = _label_gains(numbers, labels, first, c)
-        power = np.bincount(labels.sources.codes, gains, len(labels.sources))
+    numbers, codes, sources = weights.astype(np.float64), labels.codes, labels.sources.codes
+    others = sorted((c for c in range(labels.n_classes) if c != first), key=lambda c: c != target)
+    for c in others:
+        power = np.bincount(sources, _label_gains(numbers, labels, first, c), len(labels.sources))
         chosen = np.argsort(-power, kind="stable")[:cost]
         rank = np.full(len(labels.sources), cost)
         rank[chosen] = np.arange(cost)
         to = np.where(numbers > 0, c, np.where(numbers < 0, first, codes))
-        moved = np.flatnonzero((rank[labels.sources.codes] < cost) & labels.coded.movable & (to != codes))
-        moved = moved[np.lexsort((-np.abs(numbers[moved]), rank[labels.sources.codes[moved]]))]
-        witness = Witness(moved, to[moved], sources=chosen, threat=SOURCES.name)
-        after = witness.apply(codes)
-        lead = exact_lead(numbers, after, offset, c, first)
-        if lead > 0 or (lead == 0 and c < first):
-            return witness
+        moved = np.flatnonzero((rank[sources] < cost) & labels.coded.movable & (to != codes))
+        moved = moved[np.lexsort((-np.abs(numbers[moved]), rank[sources[moved]]))]
+        yield Witness(moved, to[moved], sources=chosen, threat=SOURCES.name)
     # Gains that differ by less than rounding: in whole numbers there is no doubt.
     row = IntegerRow(weights, labels, offset)
-    gaps = [_Gap(row, first, c) for c in range(labels.n_classes) if c != first]
-    for gap in gaps:
-        strongest = sorted(range(len(gap.gains)), key=lambda j: -gap.gains[j])[:cost]
-        if sum(gap.gains[j] for j in strongest) >= gap.need:
-            return gap.attack(strongest, {})
-    raise CertificateError("an attack by sources did not work when replayed; please report this row.")
+    for gap in (_Gap(row, first, c) for c in others):
+        yield gap.attack(sorted(range(len(gap.gains)), key=lambda j: -gap.gains[j])[:cost], {})
 
 
 def powers_of(
@@ -97,18 +107,21 @@ def _label_gains(numbers: NDArray[np.float64], labels: Labels, a: int, c: int) -
     codes = labels.codes
     once = (codes != np.where(numbers > 0, c, a)).astype(np.float64)
     twice = codes == np.where(numbers > 0, a, c)
-    return np.where(labels.coded.movable, np.abs(numbers) * (once + twice), 0.0)
+    # What overflows is largest, whatever it is: whether it is enough is looked at exactly.
+    with np.errstate(over="ignore"):
+        return np.where(labels.coded.movable, np.abs(numbers) * (once + twice), 0.0)
 
 
 def exact_lead(
     weights: NDArray[np.float64], codes: NDArray[np.int64], offset: NDArray[np.float64], c: int, q: int
 ) -> float:
-    """The score of class c minus that of class q, rounded once: its sign is exact."""
+    """The score of class c minus that of class q, or, if that is too large, 1 with its sign: the sign is exact."""
     terms = np.concatenate([weights[codes == c], -weights[codes == q], [offset[c], -offset[q]]])
     try:
         return math.fsum(terms.tolist())
     except OverflowError:
-        return math.fsum((terms * 2.0**-80).tolist())
+        exact = sum(map(Fraction, terms.tolist()))
+        return float((exact > 0) - (exact < 0))
 
 
 def lawful_change_by_sources(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> SourceChange:
@@ -143,11 +156,17 @@ def removal(labels: Labels, first: int, second: int) -> Witness:
 
 def winner_after(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], witness: Witness) -> int:
     """Which class of those that are left is predicted after an attack, exactly."""
-    after, left = witness.apply(labels.codes), np.flatnonzero(classes_after(witness, labels)).tolist()
-    numbers = weights.astype(np.float64)
-    best: int = left[0]
-    for c in left[1:]:
-        if exact_lead(numbers, after, offset, c, best) > 0:
+    left = np.flatnonzero(classes_after(witness, labels)).tolist()
+    return winner_among(left, weights.astype(np.float64), witness.apply(labels.codes), offset)
+
+
+def winner_among(
+    classes: Sequence[int], weights: NDArray[np.float64], codes: NDArray[np.int64], offset: NDArray[np.float64]
+) -> int:
+    """The class with the highest exact score, ties to the smaller."""
+    best, *others = classes
+    for c in others:
+        if exact_lead(weights, codes, offset, c, best) > 0:
             best = c
     return best
 

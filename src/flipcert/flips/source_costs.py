@@ -113,7 +113,7 @@ def source_cost_block(
         _cost_rows(weights[rows], labels, offset[rows], False, *(part[rows] for part in found))
     for t in np.flatnonzero(~decided).tolist():
         own = slice(t, t + 1)
-        if sums_are_exact(weights[t], offset[t], _total(weights[t], offset[t])):
+        if sums_are_exact(weights[t], offset[t], total_of(weights[t], offset[t])):
             _cost_rows(weights[own], labels, offset[own], True, *(part[own] for part in found))
         else:
             row = IntegerRow(weights[t], labels, offset[t])
@@ -143,8 +143,10 @@ def _close_gaps(
             lower[t, c] = upper[t, c] = upper[t, c] if attack is None else len(attack)
 
 
-def _total(weights: NDArray[Any], offset: NDArray[np.float64]) -> float:
-    return float(np.abs(weights).sum(dtype=np.float64) + np.abs(offset).sum())
+def total_of(weights: NDArray[Any], offset: NDArray[np.float64]) -> float:
+    """Sum of all magnitudes of a row; infinity if it is too large."""
+    with np.errstate(over="ignore"):
+        return float(np.abs(weights).sum(dtype=np.float64) + np.abs(offset).sum())
 
 
 def _cost_rows(

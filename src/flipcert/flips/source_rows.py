@@ -22,6 +22,7 @@ from flipcert.flips.source_attack import (
     removal,
     winner_after,
 )
+from flipcert.flips.source_costs import total_of
 from flipcert.flips.whole_rows import Rows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import SOURCES
@@ -110,9 +111,8 @@ class SourceRows:
     def _witness(self, t: int, radii: Radii) -> Witness | None:
         if radii.target[t] < 0:
             return None
-        return attack_of_change(
-            self.row(t), self._labels, self._offset[t], int(radii.cost[t]), int(radii.prediction[t])
-        )
+        known = int(radii.cost[t]), int(radii.prediction[t]), int(radii.target[t])
+        return attack_of_change(self.row(t), self._labels, self._offset[t], *known)
 
     def _sums(self) -> Iterator[tuple[slice, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
         """Sums of cells, of as many rows at a time as there is memory for."""
@@ -150,7 +150,7 @@ class SourceRows:
     def _decide(self, t: int, radii: Radii) -> None:
         """The radius of a row that doubles with an error bound cannot decide."""
         weights, offset = self.row(t).astype(np.float64), self._offset[t]
-        if sums_are_exact(weights, offset, np.abs(weights).sum() + np.abs(offset).sum()):
+        if sums_are_exact(weights, offset, total_of(weights, offset)):
             own, n_cells = slice(t, t + 1), self._labels.cells.source.size + self._labels.n_classes
             sums = self.cell_sums(own, self._labels.cells.of, n_cells)
             self._settle(own, sums, True, radii, np.zeros(radii.cost.size, np.bool_))

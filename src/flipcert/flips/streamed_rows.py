@@ -130,8 +130,10 @@ class StreamedRows:
             own = slice(begin, min(begin + at_once, shape[0]))
             asked = slice(rows.start + own.start, rows.start + own.stop)
             for local, above, below in self._tiles.map(partial(_cells_of_tile, of, asked)):
-                plus[own, local] += above
-                minus[own, local] += below
+                # Rows that overflow here are added up again, exactly.
+                with np.errstate(over="ignore"):
+                    plus[own, local] += above
+                    minus[own, local] += below
         return plus, minus
 
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
