@@ -17,7 +17,7 @@ LIBRARY = re.compile(
 )
 COMMANDS = [
     ("sweep dup.npz test.npz -n 10,20", "partition 3 of --partitions 10 would be empty"),
-    ("certify train.npz test.npz -n 75 --partition-rule hash", "of --partitions 75 would be empty under 'hash'"),
+    ("certify dup.npz test.npz -n 4", "of --partitions 4 would be empty under 'sorted', which keeps identical rows"),
     ("attack train.npz test.npz -r 0 -n 100", "--partitions must be a whole number from 1 to the number of rows"),
     ("sweep train.npz test.npz -m ridge -n 1,3 --reg 1e300", "--reg 1e+300 is too large .* take a smaller --reg, or"),
     ("certify train.npz test.npz -k rbf --gamma 1e300", "--gamma 1e+300 times the squared .* take a smaller --gamma"),

@@ -70,7 +70,7 @@ def test_mapped_features_are_not_copied(on_disk, small_files_too, monkeypatch):
         for other in (flipcert.KernelSVM(NTK(bias_std=0.5)), flipcert.KernelRidge()):
             assert mapped.is_large(other.fit(X, y).label_linear_.weights.product.right)
         ensemble = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=3).fit(X, y)
-        assert mapped.is_large(ensemble.electorate_._product.right)
+        assert mapped.is_large(ensemble.electorate_.weights._product.right)
         for estimator in ensemble.estimators_:
             assert isinstance(estimator.X_fit_.base, np.memmap)
 

@@ -26,7 +26,7 @@ def test_formed_weights_are_those_of_the_job(kernel, n_partitions, digits):
         electorate = model.electorate_
 
         def weigh(rows, n_rows):
-            return electorate._weigh(rows, n_rows, np.empty((len(rows), len(X)), electorate._dtype))[0]
+            return electorate.weights._form(rows, n_rows, np.empty((len(rows), len(X)), electorate.weights._dtype))[0]
 
         job = np.concatenate(map_blocks(weigh, x, electorate.bytes_per_row, 1))
     rows = np.array([5, 200, 201, 359])

@@ -68,7 +68,7 @@ def test_partitions_do_not_depend_on_labels(rule, blobs):
         ({"n_partitions": 0}, "n_partitions must be a whole number from 1 to the number of rows; got 0"),
         ({"n_partitions": 31}, "got 31 for 30 samples"),
         ({"n_partitions": 2.0}, "n_partitions must be a whole number"),
-        ({"partition": "sort"}, "partition must be one of 'sorted', 'hash', 'random'; got 'sort'"),
+        ({"partition": "sort"}, "partition must be one of 'sorted', 'hash', 'random', 'source'; got 'sort'"),
         ({"partition": np.zeros(30, int)}, "partition 1 of n_partitions=10 would be empty"),
         ({"partition": np.arange(30)}, "partition must be at most 9; got 10"),
         ({"partition": np.arange(20) % 10}, "partition has 20 entries, but X has 30 rows"),

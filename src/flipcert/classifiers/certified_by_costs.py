@@ -111,7 +111,7 @@ class CertifiedByCosts(CertifiedClassifier):
 
 def costs_of(model: Any, X: NDArray[Any], exact: bool) -> FlipCosts:
     """Ask a fitted model what its votes cost: one of ours, or any that answers ``flip_costs(X, bound="lower")``."""
-    if hasattr(model, "costs_and_attacks") and not _tells_other_costs(type(model)):
+    if hasattr(model, "costs_and_attacks") and not tells_other_costs(type(model)):
         own: FlipCosts = model.costs_and_attacks(X, exact=exact)
         return own
     prediction = predicted_indices(model, X, model.classes_, "it must keep to its own classes_")
@@ -131,7 +131,7 @@ def costs_of(model: Any, X: NDArray[Any], exact: bool) -> FlipCosts:
     return FlipCosts.proven(prediction, lower, limit=2**62)
 
 
-def _tells_other_costs(kind: type) -> bool:
+def tells_other_costs(kind: type) -> bool:
     """Whether a class has flip costs of its own, and inherits attacks that know nothing of them."""
     for own in kind.__mro__:
         if not vars(own).keys().isdisjoint(("costs_and_attacks", "_known_costs")):

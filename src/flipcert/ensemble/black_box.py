@@ -12,6 +12,7 @@ from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import VoteRule
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import Threat
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
@@ -32,22 +33,31 @@ class BlackBox(Electorate):
         """Class index that each voter votes for."""
         return np.stack([vote(voter.estimator, X, self._classes, n_rows) for voter in self.voters], axis=1)
 
-    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
+    def certify(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Certificates:
         """Winner and black-box radius of each row; no attack is known."""
-        return self.rule.certify_votes(self.votes(X, n_rows), self.can_turn, self.labels)
+        if self.any_empty or self.outcome(threat) is not self.rule:
+            return super().certify(X, n_rows, threat, exact, time_limit)
+        return self.rule.certify_votes(self.votes(X, n_rows), self.can_be_turned(threat), self.labels, threat)
 
-    def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
-        """A flip may turn a voter to any class; what does so is unknown."""
-        votes = self.votes(X, n_rows)
-        shape = (*votes.shape, self.n_classes)
-        lower = np.broadcast_to(np.where(self.can_turn, 1, self.n_labels + 1)[:, None], shape).copy()
-        upper = np.full(shape, self.n_labels + 1)
-        for costs in (lower, upper):
-            np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
+    def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
+        """One unit may turn a voter to any class; what does so is unknown."""
         # Nobody is told of the label space: whoever is not touched votes as before, whatever becomes of it.
-        steady, sensitive = np.ones(n_rows, np.bool_), np.zeros(n_rows, np.bool_)
-        return Ballots(votes, lower, upper, self.can_turn, self.labels, steady, sensitive)
+        return blackbox_ballots(self, self.votes(X, n_rows), threat, steady=not self.any_empty)
 
-    def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
+    def attacks(
+        self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float
+    ) -> list[Witness | None]:
         """None is known."""
         return [None] * n_rows
+
+
+def blackbox_ballots(electorate: Electorate, votes: NDArray[np.int64], threat: Threat, steady: bool) -> Ballots:
+    """Ballots of which nothing is known but that a unit of the threat may turn a voter."""
+    can_turn, unreachable = electorate.can_be_turned(threat), threat.unreachable(electorate.labels)
+    shape = (*votes.shape, electorate.n_classes)
+    lower = np.broadcast_to(np.where(can_turn, 1, unreachable)[:, None], shape).copy()
+    upper = np.full(shape, unreachable)
+    for costs in (lower, upper):
+        np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
+    every, none = np.full(votes.shape[0], steady), np.zeros(votes.shape[0], np.bool_)
+    return Ballots(votes, lower, upper, can_turn, electorate.labels, every, none, threat)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.magnitude import BY_FEATURES
+from flipcert.ensemble.parts import labels_of_part
 from flipcert.ensemble.voters import Voter
 from flipcert.ensemble.votes.ballots import Ballots
-from flipcert.ensemble.votes.rule import VoteRule
+from flipcert.ensemble.votes.rule import Outcome, VoteRule
+from flipcert.ensemble.votes.shared_sources import SharedSources
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import EDITS, INSERTIONS, REPLACEMENTS, SOURCES, Threat
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
@@ -27,6 +32,8 @@ class Electorate(ABC):
         self.n_classes = labels.n_classes
         self.n_labels = labels.n_labels
         self.can_turn = np.array([voter.can_turn for voter in voters])
+        # Who has no sample votes for the first class, and for another if that is removed from the label space.
+        self.any_empty = any(voter.members.size == 0 for voter in voters)
 
     def spreads_voters(self, looks_for_attacks: bool) -> bool:
         """Whether work is spread over the cores voter by voter, not block by block."""
@@ -43,6 +50,23 @@ class Electorate(ABC):
     def release(self) -> None:  # noqa: B027  (most have none to give back)
         """Give up memory that was kept from block to block; called when a job ends."""
 
+    @cached_property
+    def parts(self) -> list[Labels]:
+        """Labels of each voter, with their sources."""
+        return [labels_of_part(self.labels, voter.members) for voter in self.voters]
+
+    @cached_property
+    def _sources(self) -> SharedSources:
+        return SharedSources(self.labels, [voter.members for voter in self.voters])
+
+    def outcome(self, threat: Threat) -> Outcome:
+        """What makes a proof of ballots: the rule, as long as no unit of the threat reaches several voters."""
+        return self._sources if threat is SOURCES and not self._sources.apart else self.rule
+
+    def can_be_turned(self, threat: Threat) -> NDArray[np.bool_]:
+        """Which voters an attacker can reach; new rows can go to any."""
+        return np.ones(len(self.voters), np.bool_) if rows_come(threat) else self.can_turn
+
     @property
     @abstractmethod
     def bytes_per_row(self) -> int:
@@ -52,14 +76,31 @@ class Electorate(ABC):
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
 
-    @abstractmethod
-    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
+    def certify(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Certificates:
         """Winner and radii of each row."""
+        return self.outcome(threat).certify(self.ballots(X, n_rows, threat, exact, time_limit))
 
     @abstractmethod
-    def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
+    def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
 
     @abstractmethod
-    def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
-        """The flips behind the upper radius of each row."""
+    def attacks(
+        self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float
+    ) -> list[Witness | None]:
+        """The attack behind the upper radius of each row."""
+
+    def in_whole_set(self, i: int, witness: Witness) -> Witness:
+        """An attack on one voter with rows and sources of the whole training set."""
+        members, sources = self.voters[i].members, self.parts[i].sources
+        return replace(
+            witness,
+            indices=members[witness.indices],
+            deleted=members[witness.deleted],
+            sources=witness.sources if sources is None else sources.ids[witness.sources],
+        )
+
+
+def rows_come(threat: Threat) -> bool:
+    """Whether an attacker adds rows, which can go to any partition."""
+    return threat in (INSERTIONS, REPLACEMENTS, EDITS)

@@ -38,5 +38,5 @@ def formed_weights(
     electorate = model.electorate_ if isinstance(model, PartitionEnsemble) else None
     if not isinstance(electorate, WhiteBox):
         return None
-    weights = electorate.formed(np.asarray(X, model.dtype_), rows)
+    weights = electorate.weights.formed(np.asarray(X, model.dtype_), rows)
     return [(voter.members, own) for voter, own in zip(electorate.voters, weights, strict=True)]

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.certified_by_costs import costs_of
 from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.cluster.engines import current_engine
-from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.asking import costs_of_vote
+from flipcert.ensemble.electorate import Electorate, rows_come
 from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import VoteRule
 from flipcert.labels.labels import Labels
 from flipcert.labels.steps import inputs_of_final_step
-from flipcert.results.certificates import Certificates
+from flipcert.labels.threats import REPLACEMENTS, Threat
 from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness
 
@@ -53,49 +53,56 @@ class GreyBox(Electorate):
         """Class index that each voter votes for."""
         return np.stack(self._ask(self._vote_of, X[:n_rows]), axis=1)
 
-    def certify(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Certificates:
-        """Winner and radii of each row."""
-        return self.rule.certify(self._collect(X[:n_rows], exact)[0])
-
-    def ballots(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> Ballots:
+    def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote."""
-        return self._collect(X[:n_rows], exact)[0]
+        return self._collect(X, n_rows, threat, exact)[0]
 
-    def attacks(self, X: NDArray[Any], n_rows: int, exact: bool, time_limit: float) -> list[Witness | None]:
-        """The flips behind the upper radius of each row."""
-        ballots, known = self._collect(X[:n_rows], exact, map_threads)
+    def attacks(
+        self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float
+    ) -> list[Witness | None]:
+        """The attack behind the upper radius of each row."""
+        ballots, known = self._collect(X, n_rows, threat, exact, map_threads)
         witnesses: list[Witness | None] = [None] * n_rows
-        for t, plan in self.rule.changed_votes(ballots).items():
-            flips = []
-            for i in np.flatnonzero(plan != ballots.votes[t]).tolist():
-                own = known[i].attack(t, int(plan[i]))
-                flips.append(Witness(self.voters[i].members[own.indices], own.labels))
-            witnesses[t] = Witness.union(flips)
+        for t, plan in self.outcome(threat).changed_votes(ballots).items():
+            turned = np.flatnonzero(plan != ballots.votes[t]).tolist()
+            witnesses[t] = Witness.union([self.in_whole_set(i, known[i].attack(t, int(plan[i]))) for i in turned])
         return witnesses
 
     def _collect(
-        self, rows: NDArray[Any], exact: bool, spread: Callable[..., list[Any]] = map_tasks
+        self,
+        X: NDArray[Any],
+        n_rows: int,
+        threat: Threat,
+        exact: bool,
+        spread: Callable[..., list[Any]] = map_tasks,
     ) -> tuple[Ballots, list[FlipCosts]]:
         """Votes and costs of all voters."""
-        known = self._ask(partial(self._costs_of, exact), rows, spread)
+        known = self._ask(partial(self._costs_of, threat, exact), X[:n_rows], spread)
         votes = np.stack([own.prediction for own in known], axis=1)
         lower, upper = (
-            np.stack([self._lifted(getattr(own, side), i) for i, own in enumerate(known)], axis=1)
+            np.stack([self._lifted(getattr(own, side), i, threat, side) for i, own in enumerate(known)], axis=1)
             for side in ("lower", "upper")
         )
+        sensitive = np.any([own.sensitive for own in known], axis=0)
         # No vote changes without a flip, whatever a base classifier says.
         np.maximum(lower, 1, out=lower)
         for costs in (lower, upper):
             np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
         # Voters were told of the label space: with a class of it removed, anything could be.
-        steady = np.zeros(rows.shape[0], np.bool_)
-        sensitive = np.any([own.sensitive for own in known], axis=0)
-        return Ballots(votes, lower, upper, self.can_turn, self.labels, steady, sensitive), known
+        steady = np.zeros(n_rows, np.bool_)
+        can_turn = self.can_be_turned(threat)
+        return Ballots(votes, lower, upper, can_turn, self.labels, steady, sensitive, threat), known
 
-    def _lifted(self, costs: NDArray[np.int64], i: int) -> NDArray[np.int64]:
-        """Unreachable is counted in labels of the whole training set; a voter without flippable labels stays."""
-        out_of_reach = (costs > self.voters[i].members.size) | (not self.can_turn[i])
-        return np.where(out_of_reach, self.n_labels + 1, costs)
+    def _lifted(self, costs: NDArray[np.int64], i: int, threat: Threat, side: str) -> NDArray[np.int64]:
+        """Unreachable is counted in units of the whole training set; a voter that nothing reaches stays."""
+        unreachable = threat.unreachable(self.labels)
+        out_of_reach = costs > threat.limit(self.parts[i])
+        if side == "upper" and threat is REPLACEMENTS:
+            out_of_reach = np.ones(costs.shape, np.bool_)  # costs of edits are no costs of replacements
+        elif side == "lower" and rows_come(threat):
+            # More rows can come than the partition has: so many are proven, not more.
+            out_of_reach = np.zeros(costs.shape, np.bool_)
+        return np.where(out_of_reach | (not self.can_be_turned(threat)[i]), unreachable, costs)
 
     def _ask(
         self,
@@ -110,9 +117,10 @@ class GreyBox(Electorate):
         voter, rows = self.voters[asked[0]], asked[1]
         return vote(voter.model, self._seen_by(voter, rows), self._classes)
 
-    def _costs_of(self, exact: bool, asked: tuple[int, NDArray[Any]]) -> FlipCosts:
-        voter, rows = self.voters[asked[0]], asked[1]
-        return costs_of(voter.model, self._seen_by(voter, rows), exact)
+    def _costs_of(self, threat: Threat, exact: bool, asked: tuple[int, NDArray[Any]]) -> FlipCosts:
+        i, rows = asked
+        voter = self.voters[i]
+        return costs_of_vote(voter, self.parts[i], self._classes, self._seen_by(voter, rows), threat, exact)
 
     def _seen_by(self, voter: Voter, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows as the voter's classifier takes them."""

@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 
 from flipcert.engine.cluster.packing import SelectedRows
 from flipcert.engine.mapped import give_back, is_large, row_pieces, scratch
+from flipcert.ensemble.source_partition import partition_by_source
 from flipcert.labels.validation import check_choice, check_integers
 
-RULES = ("sorted", "hash", "random")
+RULES = ("sorted", "hash", "random", "source")
 
 
 def assign_partitions(
-    X: ArrayLike, n_partitions: int, partition: Any = "sorted", random_state: int = 0
+    X: ArrayLike, n_partitions: int, partition: Any = "sorted", random_state: int = 0, source: Any = None
 ) -> NDArray[np.int64]:
     """Partition of each training row, as :class:`PartitionEnsemble` assigns it; labels are not looked at.
 
@@ -30,16 +31,20 @@ def assign_partitions(
         What the partitions go by.
     n_partitions : int
         Number of partitions.
-    partition : {"sorted", "hash", "random"} or array-like of int of shape (n_samples,), default="sorted"
-        Dealt out in lexicographic order of the rows, by a hash of each row, at random, or as given. "sorted" and "hash"
-        keep identical rows together, so that nothing but the features decides.
+    partition : {"sorted", "hash", "random", "source"} or array-like of int of shape (n_samples,), default="sorted"
+        Dealt out in lexicographic order of the rows, by a hash of each row, at random, by source, or as given. "sorted"
+        and "hash" keep identical rows together, so that nothing but the features decides; "source" keeps all labels of
+        a source together.
     random_state : int, default=0
         Seed of the "random" rule.
+    source : array-like of shape (n_samples,), optional
+        Who gave the label of each row: what the rule "source" goes by.
 
     Returns
     -------
     ndarray of int64 of shape (n_samples,)
-        Numbers from 0 to ``n_partitions - 1``; no partition is empty.
+        Numbers from 0 to ``n_partitions - 1``. No partition is empty, except under "hash": there a row has its place
+        whatever others there are.
 
     Examples
     --------
@@ -52,7 +57,8 @@ def assign_partitions(
         raise ValueError(f"X must have two dimensions, one row a sample; got shape {X.shape}.")
     rule, n_rows = partition, X.shape[0]
     whole = isinstance(n_partitions, (int, np.integer)) and not isinstance(n_partitions, bool)
-    if not whole or not 1 <= n_partitions <= n_rows:
+    by_hash = isinstance(rule, str) and rule == "hash"
+    if not whole or n_partitions < 1 or (n_partitions > n_rows and not by_hash):
         samples = "1 sample" if n_rows == 1 else f"{n_rows} samples"
         raise ValueError(
             f"n_partitions must be a whole number from 1 to the number of rows; got {n_partitions!r} for {samples}."
@@ -68,15 +74,17 @@ def assign_partitions(
             numbers[check_random_state(random_state).permutation(n_rows)] = np.arange(n_rows) % n_partitions
         elif rule == "sorted":
             numbers = lexicographic_places(X) % n_partitions
+        elif rule == "source":
+            numbers = partition_by_source(source, n_rows, n_partitions)
         else:
-            hashes = (_content_hash(row) % n_partitions for _, rows in row_pieces(X) for row in rows)
+            hashes = (content_hash(row) % n_partitions for _, rows in row_pieces(X) for row in rows)
             numbers = np.fromiter(hashes, np.int64, n_rows)
     else:
         numbers = check_integers(rule, "partition", minimum=0, maximum=n_partitions - 1, ndim=1)
         if numbers.size != n_rows:
             raise ValueError(f"partition has {numbers.size} entries, but X has {n_rows} rows.")
     sizes = np.bincount(numbers, minlength=n_partitions)
-    if not sizes.all():
+    if not sizes.all() and not by_hash:
         reason = "the given array" if not isinstance(rule, str) else f"{rule!r}, which keeps identical rows together"
         raise ValueError(
             f"partition {int(np.argmin(sizes))} of n_partitions={n_partitions} would be empty under {reason}; "
@@ -91,8 +99,8 @@ class RowsByPartition:
     SelectedRows are read in order and each partition grows in order, so no pass jumps about in a file.
     """
 
-    def __init__(self, X: NDArray[Any], numbers: NDArray[np.int64]) -> None:
-        self._bounds = np.append(0, np.cumsum(np.bincount(numbers)))
+    def __init__(self, X: NDArray[Any], numbers: NDArray[np.int64], n_partitions: int) -> None:
+        self._bounds = np.append(0, np.cumsum(np.bincount(numbers, minlength=n_partitions)))
         place = np.empty(numbers.size, np.int64)
         place[np.argsort(numbers, kind="stable")] = np.arange(numbers.size)
         self._rows = scratch(X.shape, X.dtype)
@@ -147,7 +155,7 @@ def _entries(X: NDArray[Any], rows: NDArray[np.int64], feature: int) -> NDArray[
     return values[rows]
 
 
-def _content_hash(row: NDArray[Any]) -> int:
+def content_hash(row: NDArray[Any]) -> int:
     """A hash of the numbers in a row: the same on every machine, for float32 and float64 alike."""
     content = (row.astype("<f8") + 0.0).tobytes()
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

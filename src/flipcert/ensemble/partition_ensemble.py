@@ -16,14 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flipcert.classifiers.certified import CertifiedClassifier
 from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
-from flipcert.engine.cluster.packing import SelectedRows
 from flipcert.engine.magnitude import told_with
-from flipcert.engine.mapped import is_large
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.black_box import BlackBox
 from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.grey_box import GreyBox
-from flipcert.ensemble.partition import RowsByPartition, assign_partitions
+from flipcert.ensemble.partition import assign_partitions
+from flipcert.ensemble.parts import cut
 from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.plurality import Plurality
@@ -35,6 +34,14 @@ from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_choice
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
+
+# Why nothing is proven where rows come or go, under each rule but the one that looks at one row at a time.
+_WHERE_ROWS_GO = {
+    "sorted": 'rows of partition="sorted" move to other partitions when others come or go',
+    "random": 'rows of partition="random" move to other partitions when others come or go',
+    "source": 'sources of partition="source" move to other partitions when they gain or lose rows',
+    "given": "nobody knows which partition a new row would be given",
+}
 
 
 class PartitionEnsemble(CertifiedClassifier):
@@ -51,10 +58,12 @@ class PartitionEnsemble(CertifiedClassifier):
         transformers that ends in one, or any scikit-learn classifier (black-box certificate only).
     n_partitions : int, default=10
         Number of partitions.
-    partition : {"sorted", "hash", "random"} or array-like of int of shape (n_samples,), default="sorted"
+    partition : {"sorted", "hash", "random", "source"} or array-like of int of shape (n_samples,), default="sorted"
         How rows are assigned, never by label: dealt out in lexicographic order of their features, by a hash of their
-        features, at random, or as given (numbers from 0 to ``n_partitions - 1``). "sorted" and "hash" keep identical
-        rows together.
+        features, at random, all labels of a source together, or as given (numbers from 0 to ``n_partitions - 1``).
+        "sorted" and "hash" keep identical rows together. "source" needs ``fit(X, y, source=...)``, and is best against
+        ``threat="sources"``. "hash" is for threats that add or delete rows; partitions may be empty, which vote for the
+        first class.
     classes : array-like, optional
         The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
         attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
@@ -113,44 +122,37 @@ class PartitionEnsemble(CertifiedClassifier):
 
     def _fit(self, training: TrainingSet) -> None:
         """Partition the training set and fit a base classifier on each part."""
-        inputs, targets, mask = training.inputs, training.targets, training.trusted
+        inputs = training.inputs
         pairwise = takes_a_kernel_matrix(self.estimator)
         if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')
-        self.partition_ = assign_partitions(inputs, self.n_partitions, self.partition, self.random_state)
+        self.partition_ = assign_partitions(
+            inputs, self.n_partitions, self.partition, self.random_state, training.labels.sources
+        )
         self.dtype_ = inputs.dtype
         self._pairwise = pairwise
-
-        # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
-        together = RowsByPartition(inputs, self.partition_) if is_large(inputs) and not pairwise else None
-
-        def part(number: int) -> tuple[int, SelectedRows, SelectedRows, SelectedRows | None, SelectedRows]:
-            members = np.flatnonzero(self.partition_ == number)
-            if together is not None:
-                own = together[number]
-            else:
-                own = SelectedRows(inputs, np.ix_(members, members) if pairwise else members)
-            own_mask = None if mask is None else SelectedRows(mask, members)
-            return number, own, SelectedRows(targets, members), own_mask, SelectedRows(members, ...)
-
+        self._rule = self.partition if isinstance(self.partition, str) else "given"
         fitted = counted(self.n_partitions, "partitions")
-        fit_one = partial(_fit_part, self.estimator, self.classes_)
-        voters = map_tasks(fit_one, map(part, range(self.n_partitions)), self.n_jobs, done=fitted)
-        rule = Plurality()
-        self.electorate_: Electorate
-        if not is_white_box(self.estimator):
-            self.electorate_ = BlackBox(voters, self.classes_, self._labels, rule)
-        elif is_label_linear(self.estimator) and not any(voter.label_linear.weights.has_offset for voter in voters):
-            self.electorate_ = WhiteBox(voters, self._labels, rule, pairwise)
-        else:
-            self.electorate_ = GreyBox(voters, self.classes_, self._labels, rule, pairwise, self.n_jobs)
+        parts = cut(training, self.partition_, self.n_partitions, pairwise)
+        voters = map_tasks(partial(fit_voter, self.estimator, self.classes_), parts, self.n_jobs, done=fitted)
+        self.electorate_ = self._electorate(voters)
         self.estimators_ = [voter.estimator for voter in voters]
+
+    def _electorate(self, voters: list[Voter]) -> Electorate:
+        """All voters together, with as much as is known about them."""
+        labels, rule = self._labels, Plurality()
+        if not is_white_box(self.estimator):
+            return BlackBox(voters, self.classes_, labels, rule)
+        plain = is_label_linear(self.estimator) and all(voter.members.size for voter in voters)
+        if plain and not any(voter.label_linear.weights.has_offset for voter in voters):
+            return WhiteBox(voters, labels, rule, self._pairwise)
+        return GreyBox(voters, self.classes_, labels, rule, self._pairwise, self.n_jobs)
 
     @property
     def C_max_(self) -> float:
         """The smallest threshold of the base classifiers."""
         check_is_fitted(self)
-        return min(estimator.C_max_ for estimator in self.estimators_)
+        return min(voter.estimator.C_max_ for voter in self.electorate_.voters if voter.members.size)
 
     def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Votes of all classes, and the class with most of them, ties to the smaller one."""
@@ -159,26 +161,33 @@ class PartitionEnsemble(CertifiedClassifier):
         return counts.astype(np.float64), counts.argmax(axis=1)
 
     def _refusal(self, threat: Threat) -> str | None:
-        return None if threat is FLIPS else "nothing is proven about votes under it"
+        if not threat.changes_rows:
+            return super()._refusal(threat)
+        if self._pairwise:
+            return "rows of a precomputed kernel matrix change when others come or go; give the inputs and a kernel"
+        if self._rule != "hash":
+            return f'{_WHERE_ROWS_GO[self._rule]}; partition="hash" keeps every row in its place'
+        return None
 
     def _certify(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Certificates]:
         def certify(voters: Electorate, block: NDArray[Any], n_rows: int) -> Certificates:
-            return voters.certify(block, n_rows, exact, time_limit)
+            return voters.certify(block, n_rows, threat, exact, time_limit)
 
         return self.ask(X, certify, current_watcher())
 
     def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
-        def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
-            return voters.ballots(block, n_rows, bound == "exact", time_limit)
+        def costs(voters: Electorate, block: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+            ballots = voters.ballots(block, n_rows, threat, bound == "exact", time_limit)
+            return voters.outcome(threat).reach_costs(ballots, bound, time_limit)
 
-        parts = self.ask(X, ballots)
-        return np.concatenate([self.electorate_.rule.reach_costs(part, bound, time_limit) for part in parts])
+        return np.concatenate(self.ask(X, costs))
 
     def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
         def attacks(voters: Electorate, block: NDArray[Any], n_rows: int) -> list[Witness | None]:
-            return voters.attacks(block, n_rows, exact, time_limit)
+            return voters.attacks(block, n_rows, threat, exact, time_limit)
 
-        parts = self.ask(X, attacks, current_watcher().progress("attacks"), looks_for_attacks=True)
+        watcher = current_watcher().progress("attacks")
+        parts = self.ask(X, attacks, watcher, looks_for_attacks=True)
         return [witness for part in parts for witness in part]
 
     def voter_costs(
@@ -228,7 +237,7 @@ class PartitionEnsemble(CertifiedClassifier):
         def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
             if isinstance(voters, WhiteBox):
                 return voters.all_costs(block, n_rows, KINDS[bound, method], None)
-            return voters.ballots(block, n_rows, False, 0.0)
+            return voters.ballots(block, n_rows, FLIPS, False, 0.0)
 
         parts = self.ask(X, ballots)
         costs = [part.lower if bound == "lower" else part.upper for part in parts]
@@ -236,7 +245,7 @@ class PartitionEnsemble(CertifiedClassifier):
 
     @available_if(lambda self: is_label_linear(self.estimator))  # type: ignore[untyped-decorator]
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
-        """Votes for each class at one point while the flips of a witness are made, one after the other.
+        """Votes for each class at one point while the labels of a witness are changed, one after the other.
 
         Parameters
         ----------
@@ -251,7 +260,7 @@ class PartitionEnsemble(CertifiedClassifier):
             Votes before the first flip and after each.
         """
         (votes,) = self._votes(X)
-        path = np.repeat(votes[None], len(witness) + 1, axis=0)
+        path = np.repeat(votes[None], witness.indices.size + 1, axis=0)
         rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
         for i, voter in enumerate(self.electorate_.voters):
             mine = np.flatnonzero(np.isin(witness.indices, voter.members))
@@ -303,14 +312,3 @@ class PartitionEnsemble(CertifiedClassifier):
                 return map_blocks(ask, rows, voters.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
         finally:
             self.electorate_.release()
-
-
-def _fit_part(
-    estimator: Any,
-    classes: NDArray[Any],
-    part: tuple[int, SelectedRows, SelectedRows, SelectedRows | None, SelectedRows],
-) -> Voter:
-    """Fit a base classifier on one part: its number, inputs, labels, mask of trusted ones, place of each row."""
-    number, X, y, trusted, members = part
-    mask = None if trusted is None else trusted.values
-    return fit_voter(estimator, number, X.values, y.values, classes, members.values, mask)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.ensemble.parts import Part
 from flipcert.ensemble.turns import turn_of
 from flipcert.labels.encoding import predicted_indices, refuse_other_classes
 from flipcert.labels.known_transformers import is_label_free
@@ -59,7 +60,7 @@ class Voter:
 
 
 class ConstantVote(BaseEstimator):  # type: ignore[misc]
-    """Stands for a classifier whose partition has one class only: it votes for that class."""
+    """Stands for a classifier whose partition has one class only, or no sample: it votes for one class."""
 
     def __init__(self, label: Any = None) -> None:
         self.label = label
@@ -90,48 +91,44 @@ def vote(estimator: Any, X: NDArray[Any], classes: NDArray[Any], n_rows: int | N
     return predicted_indices(estimator, X, classes, remedy, n_rows)
 
 
-def fit_voter(
-    estimator: Any,
-    number: int,
-    X: NDArray[Any],
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    members: NDArray[np.int64],
-    trusted: NDArray[np.bool_] | None,
-) -> Voter:
-    """Fit a copy of the estimator on one partition."""
-    can_turn = trusted is None or not bool(trusted.all())
+def fit_voter(estimator: Any, classes: NDArray[Any], part: Part) -> Voter:
+    """Fit a copy of the estimator on one partition; one without samples votes for the first class."""
+    members, y = part.members.values, part.targets.values
+    trusted = None if part.trusted is None else part.trusted.values
+    can_turn = bool(members.size) and (trusted is None or not bool(trusted.all()))
     model = clone(estimator)
     refuse_other_classes(model, classes, "PartitionEnsemble")
-    _seed(model, number)
-    if is_white_box(estimator):
+    _seed(model, part.number)
+    white_box = is_white_box(estimator)
+    if white_box:
         require_proven(final_step(estimator), "flip_costs")
-        _fit_white_box(model, number, X, y, classes, trusted)
+    if members.size == 0:
+        return Voter(ConstantVote(classes[0]), members, can_turn)
+    if white_box:
+        _fit_white_box(model, part, y, classes, trusted)
         return Voter(model, members, can_turn)
     if np.unique(y).size == 1:
         return Voter(ConstantVote(y[0]), members, can_turn)
     with turn_of(model):
-        return Voter(model.fit(X, y), members, can_turn)
+        return Voter(model.fit(part.inputs.values, y), members, can_turn)
 
 
 def _fit_white_box(
-    model: Any,
-    number: int,
-    X: NDArray[Any],
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    trusted: NDArray[np.bool_] | None,
+    model: Any, part: Part, y: NDArray[Any], classes: NDArray[Any], trusted: NDArray[np.bool_] | None
 ) -> None:
     """Fit a classifier that tells its flip costs, with all that it wants to know of."""
+    number = part.number
     step = prefix_of_final_step(model)
     known = model.get_params()
     wanted = {f"{step}classes": classes, f"{step}n_jobs": 1}
     model.set_params(**{name: value for name, value in wanted.items() if name in known})
-    # Costs that were proven without the mask hold with it: it only ties an attacker's hands.
-    takes_mask = "trusted" in inspect.signature(final_step(model).fit).parameters
+    # Costs that were proven without the mask hold with it: it only ties an attacker's hands. Who is not told of sources
+    # is asked for flips.
+    told = {"trusted": trusted} if part.sources is None else {"trusted": trusted, "source": part.sources.values}
+    taken = inspect.signature(final_step(model).fit).parameters
     try:
         with turn_of(model):
-            model.fit(X, y, **({f"{step}trusted": trusted} if takes_mask else {}))
+            model.fit(part.inputs.values, y, **{f"{step}{name}": own for name, own in told.items() if name in taken})
     except ValueError as error:
         raise ValueError(f"partition {number} could not be fitted: {error}") from error
     classifier = final_step(model)

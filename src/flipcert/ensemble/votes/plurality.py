@@ -16,7 +16,7 @@ from flipcert.ensemble._jit.outcome import (
     blackbox_rows,
 )
 from flipcert.ensemble._jit.winning import reach_lower, reach_upper
-from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.ballots import Ballots, in_units
 from flipcert.ensemble.votes.integer_program import exact_reach
 from flipcert.ensemble.votes.radius import change_costs, count_votes
 from flipcert.ensemble.votes.table import certificates_of_table
@@ -39,25 +39,19 @@ class Plurality:
         self, votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels, threat: Threat = FLIPS
     ) -> Certificates:
         """Winner and black-box radius of each row; no attack is known."""
-        return certificates_of_table(_blackbox_table(votes, can_turn, labels, threat), labels, threat)
+        return certificates_of_table(blackbox_table(votes, can_turn, labels, threat), labels, threat)
 
     def certify(self, ballots: Ballots) -> Certificates:
         """Winner and radii of each row."""
-        labels, threat, unreachable = ballots.labels, ballots.threat, ballots.unreachable
-        table = _blackbox_table(ballots.votes, ballots.can_turn, labels, threat)
+        unreachable = ballots.unreachable
+        table = blackbox_table(ballots.votes, ballots.can_turn, ballots.labels, ballots.threat)
         _, cost, overtaker = change_costs(ballots.votes, ballots.lower)
-        table[:, LOWER_COST] = np.minimum(cost, unreachable)
+        table[:, LOWER_COST] = np.minimum(ballots.in_units(cost), unreachable)
         table[:, TARGET] = np.where(cost < unreachable, overtaker, -1)
         rows, costs, _, after = self._plans(ballots)
         table[rows, UPPER_COST] = costs
         table[rows, TARGET] = after
-        # Voters may have been told of the label space: with a class of it removed, anything could be.
-        smallest = np.where(ballots.steady, unreachable, threat.to_remove(labels).min())
-        table[:, LOWER_COST], table[:, BLACKBOX_COST] = (
-            np.minimum(table[:, own], smallest) for own in (LOWER_COST, BLACKBOX_COST)
-        )
-        table[:, SENSITIVE] = ballots.sensitive
-        return certificates_of_table(table, labels, threat)
+        return certificates_in_label_space(table, ballots)
 
     def changed_votes(self, ballots: Ballots) -> dict[int, NDArray[np.int64]]:
         """New votes of the cheapest known attack, for each row that has one."""
@@ -94,7 +88,9 @@ class Plurality:
                     if lower[c] < costs[t, c]:
                         _require_exact_votes(ballots, t)
                         costs[t, c] = exact_reach(votes[t], ballots.upper[t], c, lower[c], int(costs[t, c]), time_limit)
-        return _in_label_space(ballots, np.minimum(costs, ballots.unreachable), bound)
+        if bound == "lower":
+            costs = ballots.in_units(costs)
+        return costs_in_label_space(ballots, np.minimum(costs, ballots.unreachable), bound)
 
 
 def cheapest_plans(ballots: Ballots, most: int) -> tuple[NDArray[np.int64], ...]:
@@ -106,16 +102,31 @@ def cheapest_plans(ballots: Ballots, most: int) -> tuple[NDArray[np.int64], ...]
     return rows, cost[rows], plans, after
 
 
-def _blackbox_table(
+def certificates_in_label_space(table: NDArray[np.int64], ballots: Ballots) -> Certificates:
+    """Certificates of what was found in a fixed label space."""
+    # Voters may have been told of the label space: with a class of it removed, anything could be.
+    removal = ballots.threat.to_remove(ballots.labels).min()
+    smallest = np.where(ballots.steady, ballots.unreachable, removal)
+    table[:, LOWER_COST], table[:, BLACKBOX_COST] = (
+        np.minimum(table[:, own], smallest) for own in (LOWER_COST, BLACKBOX_COST)
+    )
+    table[:, SENSITIVE] = ballots.sensitive
+    return certificates_of_table(table, ballots.labels, ballots.threat)
+
+
+def blackbox_table(
     votes: NDArray[np.int64], can_turn: NDArray[np.bool_], labels: Labels, threat: Threat
 ) -> NDArray[np.int64]:
     """What votes alone tell, as a table of compiled code."""
     table = np.zeros((votes.shape[0], N_COLUMNS), np.int64)
     blackbox_rows(votes, can_turn, labels.n_classes, threat.unreachable(labels), table)
+    table[:, LOWER_COST], table[:, BLACKBOX_COST] = (
+        in_units(table[:, own], threat) for own in (LOWER_COST, BLACKBOX_COST)
+    )
     return table
 
 
-def _in_label_space(ballots: Ballots, costs: NDArray[np.int64], bound: str) -> NDArray[np.int64]:
+def costs_in_label_space(ballots: Ballots, costs: NDArray[np.int64], bound: str) -> NDArray[np.int64]:
     """Costs where classes may be flipped away: proven up to there, and of attacks that cannot do so."""
     labels, steady, threat = ballots.labels, ballots.steady, ballots.threat
     proven = np.where(steady[:, None], costs, np.minimum(costs, threat.to_remove_another(labels)))

@@ -1,0 +1,139 @@
+"""Votes of label-linear classifiers, with the costs of all changes in units of any threat."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.ensemble.black_box import blackbox_ballots
+from flipcert.ensemble.closing import close_plans
+from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.open_vote import OpenVote
+from flipcert.ensemble.voter_weights import VoterWeights
+from flipcert.ensemble.voters import Voter
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.votes.rule import VoteRule
+from flipcert.flips._jit.reach import BEST
+from flipcert.flips.against import attack_against, costs_against
+from flipcert.flips.costs import score_block
+from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, Threat
+from flipcert.results.certificates import Certificates
+from flipcert.results.witness import Witness
+
+
+class LinearVotes(Electorate):
+    """Voters that are label-linear: whatever is known of them follows from their weights."""
+
+    def __init__(self, voters: list[Voter], labels: Labels, rule: VoteRule, pairwise: bool) -> None:
+        super().__init__(voters, labels, rule)
+        self.weights = VoterWeights(voters, pairwise)
+        self._labels = self.weights.labels
+        self._open = OpenVote(labels, [voter.members for voter in voters], self.weights.bounds)
+        self._no_offset = np.zeros(self.n_classes)
+
+    def to_send(self) -> Electorate:
+        """All that answers questions: without the classifiers, if one product stands for them."""
+        slim = copy(self)
+        slim.weights = self.weights.slim()
+        if slim.weights is self.weights:
+            return self
+        slim.voters = [Voter(None, voter.members, voter.can_turn) for voter in self.voters]
+        return slim
+
+    def release(self) -> None:
+        """Give up the memory of the weights."""
+        self.weights.release()
+
+    def why(self, X: NDArray[Any], small: bool) -> str:
+        """What in some voter makes weights so small, or so large."""
+        return self.weights.why(X, small)
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Memory of the weights."""
+        return self.weights.bytes_per_row
+
+    def certify(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Certificates:
+        """Winner and radii of each row."""
+        return self.outcome(threat).certify(self._closed_ballots(X, n_rows, threat, exact, time_limit))
+
+    def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
+        """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
+        if threat.changes_rows:
+            return self._poll(X, n_rows, threat)
+        return self.all_costs(X, n_rows, BEST, time_limit if exact else None, threat)
+
+    def all_costs(
+        self, X: NDArray[Any], n_rows: int, kind: int, time_limit: float | None, threat: Threat = FLIPS
+    ) -> Ballots:
+        """Votes and bounds of one kind on all costs; the gap between them is closed if there is time for that."""
+        shape = (n_rows, len(self.voters))
+        votes = np.empty(shape, np.int64)
+        lower, upper = (np.empty((*shape, self.n_classes), np.int64) for _ in range(2))
+        offset, sensitive = np.zeros((n_rows, self.n_classes)), np.zeros(n_rows, np.bool_)
+        with self.weights.lent(X, n_rows) as (weights, tolerance):
+            for i, labels in enumerate(self._labels):
+                own = np.ascontiguousarray(weights[:, self.weights.of(i)])
+                costs = costs_against(threat, own, labels, offset, kind, tolerance[:, i], time_limit)
+                votes[:, i] = costs.prediction
+                sensitive |= costs.sensitive
+                lower[:, i], upper[:, i] = (self._lifted(own, i, threat) for own in (costs.lower, costs.upper))
+            steady = np.array([self._open.is_steady(row) for row in weights])
+        return Ballots(votes, lower, upper, self.can_turn, self.labels, steady, sensitive, threat)
+
+    def attacks(
+        self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float
+    ) -> list[Witness | None]:
+        """The attacks on all voters that the cheapest known change of a vote turns."""
+        ballots = self._closed_ballots(X, n_rows, threat, exact, time_limit)
+        plans = self.outcome(threat).changed_votes(ballots)
+        witnesses: list[Witness | None] = [None] * n_rows
+        if not plans:
+            return witnesses
+        with self.weights.lent(X, n_rows) as (weights, _):
+            for t, plan in plans.items():
+                parts = []
+                for i in np.flatnonzero(plan != ballots.votes[t]).tolist():
+                    own, to = weights[t, self.weights.of(i)], int(plan[i])
+                    cost = int(ballots.upper[t, i, to])
+                    found = attack_against(threat, own, self._labels[i], self._no_offset, to, cost, time_limit)
+                    parts.append(self.in_whole_set(i, found))
+                witnesses[t] = Witness.union(parts)
+        return witnesses
+
+    def _poll(self, X: NDArray[Any], n_rows: int, threat: Threat) -> Ballots:
+        """Votes, any of which one unit of the threat may turn."""
+        votes, offset = np.empty((n_rows, len(self.voters)), np.int64), np.zeros((n_rows, self.n_classes))
+        sensitive = np.zeros(n_rows, np.bool_)
+        with self.weights.lent(X, n_rows) as (weights, tolerance):
+            for i, labels in enumerate(self._labels):
+                own = np.ascontiguousarray(weights[:, self.weights.of(i)])
+                scores, votes[:, i] = score_block(own, labels, offset)
+                second, first = np.sort(scores, axis=1)[:, -2:].T
+                sensitive |= (tolerance[:, i] > 0) & (first - second <= tolerance[:, i])
+        # Who has no row left votes for the first class of whatever label space is left.
+        return replace(blackbox_ballots(self, votes, threat, steady=False), sensitive=sensitive)
+
+    def _closed_ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
+        """Ballots with bounds; if ``exact``, those are solved that the cheapest change of a vote uses."""
+        ballots = self.ballots(X, n_rows, threat, False, time_limit)
+        if not exact or threat.changes_rows or self.outcome(threat) is not self.rule:
+            return ballots
+        with self.weights.lent(X, n_rows) as (weights, _):
+
+            def solve(t: int, i: int, target: int) -> int:
+                own, offset = weights[t : t + 1, self.weights.of(i)], self._no_offset[None]
+                costs = costs_against(threat, own, self._labels[i], offset, BEST, None, time_limit)
+                return int(self._lifted(costs.lower, i, threat)[0, target])
+
+            close_plans(ballots, solve)
+        return ballots
+
+    def _lifted(self, costs: NDArray[np.int64], i: int, threat: Threat = FLIPS) -> NDArray[np.int64]:
+        """Unreachable is counted in units of the whole training set, not of the partition."""
+        return np.where(costs > threat.limit(self._labels[i]), threat.unreachable(self.labels), costs)

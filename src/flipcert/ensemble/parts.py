@@ -1,0 +1,76 @@
+"""The one place that cuts a training set into what each base classifier is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.cluster.packing import SelectedRows
+from flipcert.engine.mapped import is_large
+from flipcert.ensemble.partition import RowsByPartition
+from flipcert.labels.labels import Labels
+from flipcert.labels.sources import Sources
+from flipcert.labels.training_set import TrainingSet
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One partition, in the order of the training set; rows of memory-mapped arrays travel by their numbers.
+
+    Attributes
+    ----------
+    number : int
+        Of the partition.
+    members : SelectedRows
+        Its samples, as rows of the whole training set.
+    inputs, targets : SelectedRows
+    trusted : SelectedRows or None
+        Labels that an attacker cannot flip; None if nobody named any.
+    sources : SelectedRows or None
+        The source of each label, as its place among all sources; None if nobody said.
+    """
+
+    number: int
+    members: SelectedRows
+    inputs: SelectedRows
+    targets: SelectedRows
+    trusted: SelectedRows | None
+    sources: SelectedRows | None
+
+
+def cut(training: TrainingSet, numbers: NDArray[np.int64], n_partitions: int, pairwise: bool) -> Iterator[Part]:
+    """All parts, given the partition of each row; of a kernel matrix, columns are cut like rows."""
+    inputs, sources = training.inputs, training.labels.sources
+    # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
+    together = RowsByPartition(inputs, numbers, n_partitions) if is_large(inputs) and not pairwise else None
+
+    def selected(values: NDArray[Any] | None, members: NDArray[np.int64]) -> SelectedRows | None:
+        return None if values is None else SelectedRows(values, members)
+
+    for number in range(n_partitions):
+        members = np.flatnonzero(numbers == number)
+        if together is not None:
+            own = together[number]
+        else:
+            own = SelectedRows(inputs, np.ix_(members, members) if pairwise else members)
+        yield Part(
+            number=number,
+            members=SelectedRows(members, ...),
+            inputs=own,
+            targets=SelectedRows(training.targets, members),
+            trusted=selected(training.trusted, members),
+            sources=selected(None if sources is None else sources.codes, members),
+        )
+
+
+def labels_of_part(labels: Labels, members: NDArray[np.int64]) -> Labels:
+    """Labels of some samples, in the label space of all; the ids of their sources are places among all sources."""
+    sources = None
+    if labels.sources is not None:
+        ids, codes = np.unique(labels.sources.codes[members], return_inverse=True)
+        sources = Sources(ids, codes.astype(np.int64))
+    return Labels.of(labels.codes[members], labels.n_classes, ~labels.coded.movable[members], sources=sources)

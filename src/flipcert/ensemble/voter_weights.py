@@ -1,0 +1,117 @@
+"""Weights of all voters that are label-linear: one array a block, formed by one product where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.blocks import block_rows, filled, one_blas_thread
+from flipcert.engine.buffers import Buffers
+from flipcert.engine.magnitude import BY_FEATURES, refuse_underflow
+from flipcert.engine.rounding import SAFETY
+from flipcert.ensemble.voters import Voter
+from flipcert.linear.product import Product
+
+
+class VoterWeights:
+    """How inputs become weights of all voters: the columns ``bounds[i]:bounds[i + 1]`` of a row belong to voter i.
+
+    Attributes
+    ----------
+    labels : list of Labels
+        Labels of each voter, with their sources.
+    bounds : ndarray
+    """
+
+    def __init__(self, voters: list[Voter], pairwise: bool) -> None:
+        self._voters = voters
+        self._pairwise = pairwise
+        self.labels = [voter.label_linear.labels for voter in voters]
+        self.bounds = np.cumsum([0] + [labels.n_labels for labels in self.labels])
+        self._dtype = np.result_type(*(voter.label_linear.weights.dtype for voter in voters))
+        self._product = self._join_products()
+        self._buffers = Buffers()
+
+    def _join_products(self) -> Product | None:
+        """One product for all voters, if each is one of the same inputs."""
+        products = [None if voter.transforms else voter.label_linear.weights.product for voter in self._voters]
+        return None if None in products else Product.join([product for product in products if product is not None])
+
+    def slim(self) -> VoterWeights:
+        """The same without the classifiers, if one product stands for them."""
+        if self._product is None:
+            return self
+        slim = copy(self)
+        slim._voters = []
+        return slim
+
+    def release(self) -> None:
+        """Give up the memory of the weights."""
+        self._buffers.close()
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Memory of the weights."""
+        return int(self.bounds[-1]) * self._dtype.itemsize
+
+    def of(self, i: int) -> slice:
+        """Columns of one voter."""
+        return slice(int(self.bounds[i]), int(self.bounds[i + 1]))
+
+    @contextmanager
+    def lent(self, X: NDArray[Any], n_rows: int) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+        """Weights of a block, and how far rounding could move the sums of each row and voter; the memory is lent."""
+        with self._buffers.borrow((X.shape[0], int(self.bounds[-1])), self._dtype) as buffer:
+            yield self._form(X, n_rows, buffer)
+
+    def formed(self, X: NDArray[Any], rows: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """The very weights that a job on all of X uses for some of its rows: those of each voter.
+
+        A product may round differently in another block, so whole blocks of the job are formed.
+        """
+        height = block_rows(X.shape[0], self.bytes_per_row)
+        weights = np.empty((rows.size, int(self.bounds[-1])), self._dtype)
+        for start in np.unique(rows // height * height).tolist():
+            asked = np.flatnonzero((rows >= start) & (rows < start + height))
+            block = filled(np.ascontiguousarray(X[start : start + height]), height)
+            with one_blas_thread:
+                formed, _ = self._form(block, height, np.empty((height, weights.shape[1]), self._dtype))
+            weights[asked] = formed[rows[asked] - start]
+        return [weights[:, self.of(i)] for i in range(len(self.labels))]
+
+    def why(self, X: NDArray[Any], small: bool) -> str:
+        """What in some voter makes weights so small, or so large."""
+        for voter in self._voters:
+            inputs = voter.model_inputs(X[:, voter.members] if self._pairwise else X)
+            reason = voter.label_linear.weights.why(inputs, small)
+            if reason != BY_FEATURES:
+                return reason
+        return BY_FEATURES
+
+    def _form(self, X: NDArray[Any], n_rows: int, weights: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Weights of all voters in the given array, and how far rounding could move the sums of each row and voter."""
+        if self._product is not None:
+            features = self._product.features(X)
+            refuse_underflow(self._product.lost(features[:n_rows]))
+            self._product.weights(features, weights)
+            return weights[:n_rows], SAFETY * self._product.rounding(features[:n_rows])
+        tolerance = np.empty((n_rows, len(self._voters)))
+        for i, voter in enumerate(self._voters):
+            formed = voter.label_linear.weights
+            inputs = formed.features(voter.model_inputs(X[:, voter.members] if self._pairwise else X))
+            own = np.empty((X.shape[0], voter.members.size), formed.dtype)
+            formed.form(inputs, own)
+            refuse_underflow(formed.lost(inputs[:n_rows], partial(_largest_of_rows, own[:n_rows])))
+            weights[:, self.of(i)] = own
+            tolerance[:, i] = SAFETY * formed.rounding(inputs[:n_rows], own[:n_rows])
+        return weights[:n_rows], tolerance
+
+
+def _largest_of_rows(weights: NDArray[Any]) -> NDArray[Any]:
+    return np.abs(weights).max(axis=1)
