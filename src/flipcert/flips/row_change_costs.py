@@ -157,7 +157,8 @@ def _edits(row: IntegerRow, c: int, new: int, cost: int) -> Operations | None:
     others = [q for q in range(row.labels.n_classes) if q != c]
     positive = {q: [i for i in _sorted_rows(row, q) if row.weights[i] > 0] for q in others}
     scores = {q: row.scores[q] for q in others}
-    gained, flips = row.scores[c], []
+    gained = row.scores[c]
+    flips: list[tuple[int, int]] = []
     while len(flips) <= cost:
         top = max(others, key=lambda q: (scores[q], -q))
         missing = scores[top] - gained + (c > top)

@@ -62,6 +62,12 @@ class RowChanges:
         """Scores (rounded) and predictions (exact), as nothing is changed."""
         return self._rows.scores()
 
+    def cell_sums(
+        self, rows: slice, of: NDArray[np.int64], n_cells: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
+        return self._rows.cell_sums(rows, of, n_cells)
+
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
         return self._rows.at(samples)
@@ -87,8 +93,7 @@ class RowChanges:
         row = self._integers(t)
         if attack is None:
             attack = pair_attack(row, self._threat, first, int(changes.rival[t]), row.others[1], cost)
-        winner = replayed(row, attack, row.others[1])
-        if len(attack) != cost or winner is None or winner == first:
+        if attack is None or len(attack) != cost or replayed(row, attack, row.others[1]) in (None, first):
             raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
         return attack.witness(self._threat, self._new_rows.inputs[t] if self._new_rows.inputs.size else None)
 
@@ -117,7 +122,8 @@ class RowChanges:
                 margin[t] = row.as_float(room) if costs is lower else margin[t]
             if target[t] == -2:
                 attack = pair_attack(row, threat, int(prediction[t]), int(rival[t]), row.others[1], int(upper[t]))
-                target[t] = replayed(row, attack, row.others[1], in_fixed_space=True)
+                assert attack is not None, "it has this cost"
+                target[t] = int(replayed(row, attack, row.others[1], in_fixed_space=True))  # type: ignore[arg-type]
         changes = _Changes(Radii(prediction, second, lower, target, margin, upper), rival, {})
         self._keep_to_the_law(changes)
         self._keep_to_the_regime(changes.radii)
@@ -140,7 +146,8 @@ class RowChanges:
             radii.cost[t] = lower
             radii.known[t], radii.target[t] = unreachable, -1
             if attack is not None:
-                radii.known[t], radii.target[t] = len(attack), replayed(row, attack, row.others[1])
+                radii.known[t] = len(attack)
+                radii.target[t] = int(replayed(row, attack, row.others[1]))  # type: ignore[arg-type]
                 changes.lawful[t] = attack
 
     def _in_doubt(self, radii: Radii) -> list[int]:

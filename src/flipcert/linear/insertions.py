@@ -75,9 +75,8 @@ class Insertions:
             return NewRows(np.zeros(n_rows), np.zeros(n_rows), X[:0], self.X.shape[0])
         assert self.kernel is not None, "refused before"
         inputs = self.kernel.most_alike(X, self.max_norm)
-        return NewRows(
-            self._unscaled.largest(X, self.max_norm), self._weights_of(X, inputs), inputs, self.within(threat)
-        )
+        most = self._unscaled.largest(X, self.max_norm)
+        return NewRows(most, self._weights_of(X, inputs), inputs, self.within(threat))
 
     def within(self, threat: Threat) -> int:
         """How many operations are sure to leave all dual variables at C; the number of rows if any do.
