@@ -10,7 +10,7 @@ from sklearn.model_selection import train_test_split
 
 import flipcert
 from flipcert.report import notable_points
-from flipcert.report.result import Attack, Result
+from flipcert.report.result import Attack, Result, SourcePower
 
 NASTY = np.array(
     [
@@ -120,3 +120,42 @@ def some_trusted(result, n_attackable):
 
 def _pictures(X):
     return {row: np.rint(255 * (0.5 - pixels)).astype(np.uint8).reshape(8, 8) for row, pixels in enumerate(X)}
+
+
+def under(result, threat, n_sources=40):
+    """A made-up result as it would look if its radii counted something else than flips."""
+    c = result.certificates
+    changes = {"threat": threat}
+    if threat == "sources":
+        radius, upper = (np.where(own == c.n_labels, n_sources, own // 20) for own in (c.radius, c.radius_upper))
+        changes |= {"radius": radius, "radius_upper": upper, "n_sources": n_sources}
+        changes["blackbox_radius"] = None if c.blackbox_radius is None else np.minimum(c.blackbox_radius, radius)
+    c = replace(c, **changes)
+    attacks = [_attack_under(attack, threat, int(c.radius_upper[attack.row]) + 1) for attack in result.attacks]
+    more = {}
+    if threat == "sources":
+        more["in_flips"] = result.certificates.radius
+        more["powers"] = tuple(SourcePower(f"worker {i}", 100 - i, 9 - i) for i in range(10))
+    return replace(result, certificates=c, attacks=tuple(attacks), **more)
+
+
+def _attack_under(attack, threat, size):
+    """An attack of as many units, on the same rows."""
+    rows, old, new = (own[:size] for own in (attack.indices, attack.old, attack.new))
+    none = {"indices": rows[:0], "old": old[:0], "new": new[:0]}
+    gone = {"deleted": rows, "deleted_labels": old}
+    come = {"inserted": np.zeros((size, 2)), "inserted_labels": np.resize(new, size)}
+    kinds = {
+        "sources": {
+            "indices": attack.indices,
+            "old": attack.old,
+            "new": attack.new,
+            "sources": np.array([f"worker {i}" for i in range(size)]),
+            "by": np.array([f"worker {i % size}" for i in range(attack.indices.size)]),
+        },
+        "deletions": {**none, **gone},
+        "insertions": {**none, **come},
+        "replacements": {**none, **gone, **come},
+        "edits": {"indices": rows, "old": old, "new": new},
+    }
+    return Attack(attack.row, threat=threat, **kinds[threat])

@@ -90,6 +90,8 @@ def certify(
       flipcert certify train.csv test.csv --label species --model ridge
 
       flipcert certify X.npy,y.npy X_test.npy --activation relu -n 50 --out run
+
+      flipcert certify train.csv test.csv --source annotator --threat sources
     """
     from flipcert.cli.commands import certify_command
 
@@ -185,6 +187,9 @@ def verify(
     seed: Annotated[int, typer.Option(help="Seed of the choice of points.", min=0)] = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores if not given.", min=1)] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    annotations: Annotated[
+        Path | None, typer.Option(help="The labels of the run, if they were in a file of their own.")
+    ] = None,
 ) -> None:
     """Get a second opinion on a run, by plain and slow means that share no algorithm with those of the run.
 
@@ -199,7 +204,7 @@ def verify(
     """
     from flipcert.cli.commands import verify_command
 
-    verify_command(run, train, test, points, seed, jobs, quiet)
+    verify_command(run, train, test, points, seed, jobs, quiet, annotations)
 
 
 @app.command()

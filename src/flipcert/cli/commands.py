@@ -22,7 +22,9 @@ from flipcert.cli.labels import compare_labels, label_space
 from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
 from flipcert.cli.progress import Display
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
+from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
+from flipcert.datasets.annotations import AnnotationColumns, with_annotations
 from flipcert.datasets.files import Columns, digest, read_table
 from flipcert.datasets.table import Table
 from flipcert.labels.validation import check_number
@@ -112,7 +114,10 @@ def attack_command(
         if row >= tables[1].X.shape[0]:
             raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
         settings = replace(settings, classes=label_space(data.classes, tables[0]))
-        flips = flip_list(*tables, settings, row, proof.exact, proof.time_limit, proof.jobs, display)
+        check_threat_of(proof, [settings], tables[0])
+        flips = flip_list(
+            *tables, settings, row, proof.exact, proof.time_limit, proof.jobs, display, threat=proof.threat
+        )
     print_flips(flips, form)
 
 
@@ -132,17 +137,28 @@ def report_command(runs: Sequence[Path], out: Path, title: str | None) -> None:
 
 
 def verify_command(
-    folder: Path, train: str, test: str, n_points: int, seed: int, jobs: int | None, quiet: bool
+    folder: Path,
+    train: str,
+    test: str,
+    n_points: int,
+    seed: int,
+    jobs: int | None,
+    quiet: bool,
+    annotations: Path | None = None,
 ) -> None:
     """Compare some points of a run with a second opinion on them."""
     run = StoredRun.read(folder)
     try:
-        data = DataOptions(**run.data)
+        data = DataOptions(**run.data, annotations=annotations)
     except TypeError:
         raise ValueError(
             f"{folder} was made with options for its data that this version does not know; use the version of the run."
         ) from None
-    for source, part, name in ((train, "train", "training"), (test, "test", "test")):
+    if (annotations is None) == ("annotations" in run.digests):
+        told = "labels of its own, so leave --annotations out" if annotations else "labels from --annotations; name it"
+        raise ValueError(f"{folder} was made with {told}.")
+    others = () if annotations is None else ((str(annotations), "annotations", "annotation"),)
+    for source, part, name in ((train, "train", "training"), (test, "test", "test"), *others):
         if digest(source) != run.digests[part]:
             raise ValueError(f"{source} does not hold the {name} data of {folder}: its digest is another.")
     with (
@@ -179,11 +195,15 @@ def _run(
         classes = label_space(data.classes, tables[0])
         points = [replace(settings, classes=classes) for settings in points]
         shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
-        job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs)
+        check_threat_of(proof, points, tables[0])
+        job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat)
         if run.out is None:
             return run_job(job, None, display)
         inputs = {"train": digest(train), "test": digest(test)}
-        identity = describe_run(job, inputs, asdict(data), proof.memory)
+        inputs |= {} if data.annotations is None else {"annotations": digest(str(data.annotations))}
+        # A file of annotations is known by its digest, wherever it lies.
+        about = {name: own for name, own in asdict(data).items() if name != "annotations"}
+        identity = describe_run(job, inputs, about, proof.memory)
         with RunFolder(run.out, identity).opened() as folder:
             if folder.finished:
                 notes.print(f"{run.out} holds this run already; showing what is there.", soft_wrap=True)
@@ -198,6 +218,7 @@ def _run(
                     "command": command,
                     "n_labels": results[0].certificates.n_labels,
                     "n_attackable": results[0].certificates.n_attackable,
+                    "n_sources": results[0].certificates.n_sources,
                     "classes": np.asarray(results[0].certificates.classes).tolist(),
                     **identity,
                     **_points(results),
@@ -215,9 +236,20 @@ def _points(results: list[Result]) -> dict[str, Any]:
 
 def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
     drop = tuple(data.drop or ())
-    first = read_table(train, Columns(data.label, drop, trusted=data.trusted), labelled=True)
+    beside = tuple(own for own in (data.trusted, data.source, data.id) if own is not None)
+    if data.annotations is not None:
+        # Labels, and what is known of them, are in the other file; here they are no features.
+        columns = Columns(data.label, drop, ignore=tuple(own for own in beside if own != data.id), id=data.id)
+        named = AnnotationColumns(data.id, data.label, data.source, data.trusted, data.cap)
+        first = with_annotations(read_table(train, columns, labelled=False), data.annotations, named)
+    else:
+        for option, own in (("--id", data.id), ("--cap", data.cap)):
+            if own is not None:
+                raise ValueError(f"{option} is for files of --annotations; leave it out.")
+        columns = Columns(data.label, drop, trusted=data.trusted, giver=data.source)
+        first = read_table(train, columns, labelled=True)
     # What is no feature of the training set need not be a column of the test set.
-    columns = Columns(data.label, ignore=(*drop, *([data.trusted] if data.trusted else [])))
+    columns = Columns(data.label, ignore=(*drop, *beside))
     second = read_table(test, columns, labelled=False, n_features=first.X.shape[1]).aligned_to(first)
     first, second = first.with_labels_like(second), second.with_labels_like(first)
     compare_labels(first, second, label_space(data.classes, first) or ())

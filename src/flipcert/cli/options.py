@@ -90,7 +90,15 @@ class ModelOptions:
     scale: Annotated[
         str, _option(_MODEL, "Scale features, without labels: none, standard (columns) or unit (rows).")
     ] = "none"
-    partition_rule: Annotated[str, _option(_MODEL, "Which rows go together: sorted, hash or random.")] = "sorted"
+    partition_rule: Annotated[
+        str,
+        _option(
+            _MODEL,
+            "Which rows go together: sorted, hash, random, or source (all labels of a source).",
+            "--partition-rule",
+            "--partition",
+        ),
+    ] = "sorted"
     seed: Annotated[
         int, _option(_MODEL, "Seed of --partition-rule random, and of networks.", min=0, max=LARGEST_SEED)
     ] = 0
@@ -135,6 +143,28 @@ class DataOptions:
     trusted: Annotated[
         str | None, _option(_DATA, "Column (csv, parquet) or array (npz) of labels that cannot be flipped.")
     ] = None
+    source: Annotated[
+        str | None,
+        _option(
+            _DATA,
+            "Column (csv, parquet) or array (npz) that says who gave each label: an annotator, a vendor, a batch.",
+        ),
+    ] = None
+    annotations: Annotated[
+        Path | None,
+        _option(
+            _DATA,
+            "Several labels a row, from a second table (csv, parquet: --id or row, --label, --source) or from Label "
+            "Studio (json).",
+        ),
+    ] = None
+    id: Annotated[
+        str | None, _option(_DATA, "Column that TRAIN and --annotations have in common; row numbers if not given.")
+    ] = None
+    cap: Annotated[
+        int | None,
+        _option(_DATA, "Weigh annotations by 1 / max(labels of their source, this); equally if not given.", min=1),
+    ] = None
     image_shape: Annotated[str | None, _option(_DATA, "Rows are images: height,width or channels,height,width.")] = None
     classes: Annotated[
         str | None, _option(_DATA, "The label space, such as a,b,c, if the labels do not show all of it.")
@@ -145,6 +175,15 @@ class DataOptions:
 class Proof:
     """How far to go for a certificate, and with what."""
 
+    threat: Annotated[
+        str,
+        _option(
+            _RUN,
+            "What an attacker may do, and radii count: flips, sources, deletions, insertions, replacements or edits.",
+            "--threat",
+            "-t",
+        ),
+    ] = "flips"
     exact: Annotated[bool, _option(_RUN, "Close radii that are left open with a solver.", "--exact")] = False
     time_limit: Annotated[
         float, _option(_RUN, "Seconds for one integer program of --exact, or for one point of milp-svm.")

@@ -17,6 +17,8 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
     "n_partitions": "--partitions",
     "partition": "--partition-rule",
     "random_state": "--seed",
+    "source": "--source",
+    "threat": "--threat",
     "time_limit": "--time-limit",
     "trusted": "--trusted",
     "weights": "--neighbor-weights",

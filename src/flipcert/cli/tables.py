@@ -11,12 +11,15 @@ from rich import box
 from rich.table import Table
 
 from flipcert.cli.console import results
+from flipcert.labels.threats import DELETIONS, FLIPS, SOURCES
+from flipcert.report.attack_parts import parts_of
 from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
 from flipcert.report.series import counted
-from flipcert.report.words import Exposure, amount, headline, outside, plural
+from flipcert.report.words import Exposure, headline, outside, plural
 from flipcert.report.worth import WHAT_MENDS_IT, Standing, rule, why
 from flipcert.runs.flip_list import FlipList
+from flipcert.runs.operations import lines_of
 
 
 def print_summary(result: Result) -> None:
@@ -27,7 +30,7 @@ def print_summary(result: Result) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     table.add_column(result.name, justify="right")
-    for name, value in _rows(summary):
+    for name, value in _rows(summary, Exposure.of(result.certificates)):
         table.add_row(name, value)
     results.print(table)
     counts = counted(result.certificates, result.labels)
@@ -41,7 +44,7 @@ def print_comparison(compared: list[Result]) -> None:
     exposure = Exposure.of(compared[0].certificates)
     regs = any("reg" in result.settings for result in compared)
     headings = [*(["reg"] if regs else []), "parti-\ntions", *(["accu-\nracy"] if known else [])]
-    if exposure.n_attackable:
+    if exposure.reach:
         headings += ["proven\nat 1 %", "mean\nto 1 %", "median\nradius", "by votes\nalone", "\nexact"]
     for heading in [*headings, "\nseconds"]:
         table.add_column(heading, justify="right", no_wrap=True)
@@ -53,42 +56,48 @@ def print_comparison(compared: list[Result]) -> None:
             *([f"{result.settings['reg']:g}"] if regs else []),
             f"{result.n_partitions}{'' if standing.tells else ' *'}",
             *([f"{standing.accuracy:.3f}"] if known else []),
-            *(_robustness(result, standing) if exposure.n_attackable else []),
+            *(_robustness(result, standing) if exposure.reach else []),
             "" if result.seconds is None else f"{result.seconds:.1f}",
         )
     results.print(table)
-    if exposure.n_attackable == 0:
+    if exposure.reach == 0:
         _say(f"{exposure.nothing}.")
     else:
-        whose = "correct predictions" if known else "predictions"
-        _say(f"Radius: label flips that {whose} are proven to withstand. {rule(known)}")
-        if exposure.n_trusted:
-            _say(f"An attacker can flip the {exposure.counted}{exposure.aside}.")
+        whose, unit = "correct predictions" if known else "predictions", exposure.unit
+        counted_in = "label flips" if unit.threat == FLIPS.name else unit.nouns
+        _say(f"Radius: {counted_in} that {whose} are proven to withstand. {rule(known, unit)}")
+        if unit.threat == SOURCES.name:
+            _say(f"An attacker can control any of the {exposure.counted}{exposure.aside}.")
+        elif exposure.only("so"):
+            verb = {FLIPS.name: "flip", DELETIONS.name: "delete"}.get(unit.threat, "replace")
+            _say(f"An attacker can {verb} the {exposure.counted}{exposure.aside}.")
     if len(standings) > 1:
         _say(f"\n{why(standings)}", style="bold")
 
 
 def _robustness(result: Result, standing: Standing) -> list[str]:
     """What the row of a result says of flips."""
-    summary = summarise(result)
-    most = summary["attackable_labels"]
-    median, upper = (amount(summary[name], most) for name in ("median_radius", "median_radius_upper"))
+    summary, exposure = summarise(result), Exposure.of(result.certificates)
+    median, upper = (exposure.amount(summary[name]) for name in ("median_radius", "median_radius_upper"))
     up_to = f"{median} or more" if upper == "any" else f"{median} to {upper}"
     return [
         f"{standing.kept:.3f}",
         f"{standing.average:.3f}",
         median if upper == median else up_to,
-        amount(summary["median_blackbox_radius"], most) if "median_blackbox_radius" in summary else "",
+        exposure.amount(summary["median_blackbox_radius"]) if "median_blackbox_radius" in summary else "",
         f"{summary['share_exact']:.3f}",
     ]
 
 
 def print_flips(flips: FlipList, form: str) -> None:
     """An attack as a table, as CSV or as JSON."""
+    if flips.exposure.threat != FLIPS.name:
+        _print_attack(flips, form)
+        return
     rows = [
         {"flip": step, "training_row": index, "old_label": old, "new_label": new}
         for step, (index, old, new) in enumerate(
-            zip(flips.indices.tolist(), flips.old.tolist(), flips.new.tolist(), strict=True), start=1
+            zip(flips.training_rows.tolist(), flips.old.tolist(), flips.new.tolist(), strict=True), start=1
         )
     ]
     names = ["flip", "training_row", "old_label", "new_label"]
@@ -103,7 +112,7 @@ def print_flips(flips: FlipList, form: str) -> None:
             "label": flips.label,
             "target": flips.target,
             "radius": flips.radius,
-            "attackable_labels": flips.n_attackable,
+            "attackable_labels": flips.exposure.n_attackable,
             "exact": flips.exact,
             "lead_before": None if flips.leads is None else float(flips.leads[0]),
         }
@@ -116,11 +125,56 @@ def print_flips(flips: FlipList, form: str) -> None:
         _print_flip_table(flips, rows)
 
 
+def _print_attack(found: FlipList, form: str) -> None:
+    """An attack under another threat than flips."""
+    lines = [] if found.attack is None else lines_of(found.attack)
+    if form == "json":
+        about = {
+            "row": found.row,
+            "prediction": found.prediction,
+            "label": found.label,
+            "target": found.target,
+            "threat": found.exposure.threat,
+            "radius": found.radius,
+            "limit": found.exposure.reach,
+            "exact": found.exact,
+            "size": 0 if found.attack is None else found.attack.size,
+        }
+        results.print_json(json.dumps({**about, "changes": lines}), highlight=False)
+    elif form == "csv":
+        writer = csv.DictWriter(sys.stdout, list(lines[0]) if lines else ["training_row", "old_label", "new_label"])
+        writer.writeheader()
+        writer.writerows(lines)
+    else:
+        _print_parts(found)
+
+
+def _print_parts(found: FlipList) -> None:
+    unit = found.exposure.unit
+    right = "" if found.label is None else f" ({'right' if found.label == found.prediction else 'wrong'})"
+    _say(f"Row {found.row} is predicted as {outside(found.prediction)}{right}; {_withstood(found)}.")
+    if found.attack is None:
+        if found.radius < found.exposure.reach:
+            _say("No attack is known.")
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(unit.thing)
+    table.add_column("")
+    parts = parts_of(found.attack)
+    for part in parts:
+        table.add_row(_plain(part.name), _plain(part.said))
+    results.print(table)
+    best = "the smallest attack" if found.exact else "the smallest attack known"
+    size = found.attack.size
+    turn = f"This {unit.noun} turns" if size == 1 else f"These {size:,} {unit.nouns} turn"
+    _say(f"{turn} it into {outside(found.target)}; {'it is' if size == 1 else 'they are'} {best}.")
+
+
 def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     right = "" if flips.label is None else f" ({'right' if flips.label == flips.prediction else 'wrong'})"
     _say(f"Row {flips.row} is predicted as {outside(flips.prediction)}{right}; {_withstood(flips)}.")
     if not rows:
-        if flips.radius < flips.n_attackable:
+        if flips.radius < flips.exposure.reach:
             _say("No attack is known.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -145,38 +199,51 @@ def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
 
 def _withstood(flips: FlipList) -> str:
     """What one prediction withstands."""
-    exposure = Exposure(flips.n_labels, flips.n_attackable)
-    if exposure.n_attackable == 0:
-        return f"no label can be flipped, as {exposure.all_trusted}"
+    exposure = flips.exposure
+    unit, size = exposure.unit, 0 if flips.attack is None else flips.attack.size
+    if exposure.reach == 0:
+        return f"{unit.nothing_possible[0].lower()}{unit.nothing_possible[1:]}, as {exposure.all_trusted}"
     if flips.radius and not flips.proven:
-        return f"by the published formula, no {plural(flips.radius, 'flip')} would change that, which is not proven"
-    if flips.radius >= exposure.n_attackable:
-        return f"no flips of the {exposure.counted} change that{exposure.aside}"
-    none = "a single flip changes that" if flips.indices.size == 1 else "that is not proven to withstand a single flip"
-    counts = {0: none, 1: "no single flip changes that"}
-    said = counts.get(flips.radius, f"no {flips.radius:,} flips change that")
-    return said + exposure.only(f", of the {exposure.counted}") + exposure.aside
+        return f"by the published formula, no {plural(flips.radius, unit.noun)} would change that, which is not proven"
+    if flips.radius >= exposure.reach:
+        if unit.threat == SOURCES.name or not unit.bounded:
+            what = exposure.none_of_any_size
+            return f"{what[0].lower()}{what[1:]} change that{exposure.aside}"
+        return f"{unit.everything.replace('any', 'no', 1)} of the {exposure.counted} change that{exposure.aside}"
+    none = f"a single {unit.noun} changes that"
+    none = none if size == 1 else f"that is not proven to withstand a single {unit.noun}"
+    counts = {0: none, 1: f"no single {unit.noun} changes that"}
+    said = counts.get(flips.radius, f"no {flips.radius:,} {unit.nouns} change that")
+    among = exposure.n_sources is not None or exposure.only("so")
+    return said + (f", of the {exposure.counted}" if among else "") + exposure.aside
 
 
-def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(summary: dict[str, Any], exposure: Exposure) -> list[tuple[str, str]]:
     rows = [("test points", f"{summary['test_points']:,}"), ("training labels", f"{summary['training_labels']:,}")]
-    most = summary["attackable_labels"]
-    if most < summary["training_labels"]:
-        rows.append(("of them trusted", f"{summary['training_labels'] - most:,}"))
+    if exposure.n_trusted:
+        rows.append(("of them trusted", f"{exposure.n_trusted:,}"))
+    if exposure.n_sources is not None:
+        rows.append(("sources of labels", f"{exposure.n_sources:,}"))
+    if exposure.threat != FLIPS.name:
+        rows.append(("radii count", exposure.unit.nouns))
     if "accuracy" in summary:
         rows.append(("accuracy", f"{summary['accuracy']:.3f}"))
-    if most == 0:
+    if exposure.reach == 0:
         return rows
-    rows.append(("median radius", amount(summary["median_radius"], most)))
-    if summary["median_radius"] != summary["median_radius_upper"] < most:
-        rows.append(("median radius at most", amount(summary["median_radius_upper"], most)))
+    rows.append(("median radius", exposure.amount(summary["median_radius"])))
+    if summary["median_radius"] != summary["median_radius_upper"] < exposure.reach:
+        rows.append(("median radius at most", exposure.amount(summary["median_radius_upper"])))
     if "median_blackbox_radius" in summary:
-        rows.append(("median by votes alone", amount(summary["median_blackbox_radius"], most)))
-    rows.append(("largest radius", amount(summary["largest_radius"], most)))
+        rows.append(("median by votes alone", exposure.amount(summary["median_blackbox_radius"])))
+    if "median_radius_in_flips" in summary:
+        in_flips = Exposure(exposure.n_labels, exposure.n_attackable).amount(summary["median_radius_in_flips"])
+        rows.append(("median radius in flips", in_flips))
+    rows.append(("largest radius", exposure.amount(summary["largest_radius"])))
     rows.append(("share exact", f"{summary['share_exact']:.3f}"))
     shares = summary.get("certified_accuracy", summary.get("share_certified", {}))
     name = "certified accuracy" if "accuracy" in summary else "certified"
-    rows += [(f"{name} at {plural(int(flips), 'flip')}", f"{share:.3f}") for flips, share in shares.items()]
+    noun = exposure.unit.noun
+    rows += [(f"{name} at {plural(int(flips), noun)}", f"{share:.3f}") for flips, share in shares.items()]
     return rows
 
 

@@ -31,8 +31,11 @@ def print_verification(verification: Verification, made_with: Mapping[str, str])
         if times := verification.compared[comparison]:
             table.add_row(comparison.what, f"{times:,}", f"{different[comparison]:,}", comparison.how)
     results.print(table)
+    for sentence in verification.left_out:
+        results.print(sentence, soft_wrap=True, markup=False)
     if not differences:
-        results.print(f"No difference at {plural(verification.n_points, 'test point')}.", soft_wrap=True)
+        compared = ", in what was compared" if verification.left_out else ""
+        results.print(f"No difference at {plural(verification.n_points, 'test point')}{compared}.", soft_wrap=True)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("model", "row", "", "the run says", "found"):

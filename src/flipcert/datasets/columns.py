@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from flipcert.datasets.room import check_room
 from flipcert.datasets.spelling import labels_of_text
-from flipcert.datasets.table import Table, check_exact
+from flipcert.datasets.table import Table, check_exact, no_id
 
 HOW_LABELLED = "it must have a column {label!r}, or name another with --label"
 
@@ -33,6 +33,10 @@ class Columns:
         Column that says which labels are trusted (csv, parquet), or array (npz).
     required : bool
         Whether there must be labels.
+    giver : str or None
+        Column that says who gave each label (csv, parquet), or array (npz): its source.
+    id : str or None
+        Column that says what each row is called (csv, parquet), or array (npz).
     """
 
     label: str | None = None
@@ -40,6 +44,14 @@ class Columns:
     ignore: Sequence[str] = ()
     trusted: str | None = None
     required: bool = False
+    giver: str | None = None
+    id: str | None = None
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Columns that are neither features nor labels, by the option that names them."""
+        named = {"--trusted": self.trusted, "--source": self.giver, "--id": self.id}
+        return {option: name for option, name in named.items() if name is not None}
 
     @property
     def label_column(self) -> str:
@@ -83,15 +95,15 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
     label = columns.label_column
     if columns.required and label not in names:
         raise ValueError(f"{source} has no labels; {HOW_LABELLED.format(label=label)}; it has {_some(names)}.")
-    if label in columns.drop or label == columns.trusted:
-        option = "--drop" if label in columns.drop else "--trusted"
-        raise ValueError(
-            f"{option} {label} is the column of the labels of {source}; name another with {option} or --label."
-        )
-    wanted = [*columns.drop, *([columns.trusted] if columns.trusted is not None else [])]
-    for column in wanted:
+    options = [("--drop", name) for name in columns.drop] + list(columns.beside.items())
+    for option, column in options:
+        if column == label and label in names:
+            raise ValueError(
+                f"{option} {label} is the column of the labels of {source}; name another with {option} or --label."
+            )
         if column not in names:
             raise ValueError(f"{source} has no column {column!r}; it has {_some(names)}.")
+    wanted = [column for _, column in options]
     aside = {label, *wanted, *columns.ignore}
     features, values = [], []
     for column in names:
@@ -108,7 +120,11 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
         if spelled:
             y = labels_of_text(y, source)
     trusted = None if columns.trusted is None else held.column(columns.trusted).to_numpy()
-    return Table(source, X, y, names=tuple(features), trusted=trusted, spelled=spelled)
+    givers, ids = (
+        None if name is None else ids_of(held.column(name), name, source, first_row, what)
+        for name, what in ((columns.giver, "source"), (columns.id, "id"))
+    )
+    return Table(source, X, y, names=tuple(features), trusted=trusted, spelled=spelled, givers=givers, ids=ids)
 
 
 def _numbers(column: Any, name: str, source: str, first_row: int) -> NDArray[Any]:
@@ -139,8 +155,23 @@ def _numbers(column: Any, name: str, source: str, first_row: int) -> NDArray[Any
     return matrix
 
 
-def _labels(column: Any, name: str, source: str, first_row: int) -> NDArray[Any]:
-    """Labels as an array of numbers or strings."""
+def ids_of(column: Any, name: str, source: str, first_row: int, what: str) -> NDArray[Any]:
+    """Ids of rows or of sources, as an array of numbers or strings."""
+    if column.null_count:
+        row = first_row + int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise ValueError(no_id(source, what, row))
+    return _labels(column, name, source, first_row, f"{what}s", "--source" if what == "source" else "--id")
+
+
+def labels_of(column: Any, name: str, source: str) -> NDArray[Any]:
+    """Labels of a column, as an array of numbers or strings."""
+    return _labels(column, name, source, 0)
+
+
+def _labels(
+    column: Any, name: str, source: str, first_row: int, what: str = "labels", option: str = "--label"
+) -> NDArray[Any]:
+    """Labels, or ids, as an array of numbers or strings."""
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -154,9 +185,9 @@ def _labels(column: Any, name: str, source: str, first_row: int) -> NDArray[Any]
         longest = compute.max(compute.binary_length(different)).as_py() or 0
         # NumPy gives every label the room of the longest one.
         check_room(
-            f"column {name!r} of {source}, with labels of up to {longest:,} characters,",
+            f"column {name!r} of {source}, with {what} of up to {longest:,} characters,",
             4.0 * longest * len(column),
-            "shorten them, or name another column with --label",
+            f"shorten them, or name another column with {option}",
         )
     column = column.cast(kind)
     if column.null_count:
@@ -166,16 +197,16 @@ def _labels(column: Any, name: str, source: str, first_row: int) -> NDArray[Any]
         return np.asarray(column.to_numpy())
     if not texts and not spelled:
         raise ValueError(
-            f"the labels in column {name!r} of {source} are {kind}, not numbers or strings; name another with --label."
+            f"the {what} in column {name!r} of {source} are {kind}, not numbers or strings; name another with {option}."
         )
     try:
         column = column.cast(pa.string())
     except pa.ArrowInvalid:
         raise ValueError(
-            f"the labels in column {name!r} of {source} are bytes that are no UTF-8 text; save them as text."
+            f"the {what} in column {name!r} of {source} are bytes that are no UTF-8 text; save them as text."
         ) from None
     if compute.any(compute.match_substring(column, "\0")).as_py():
-        raise ValueError(f"the labels in column {name!r} of {source} hold a zero byte, which ends a text; remove it.")
+        raise ValueError(f"the {what} in column {name!r} of {source} hold a zero byte, which ends a text; remove it.")
     return np.asarray(column.to_numpy().astype(str))
 
 

@@ -23,22 +23,47 @@ _CELL = 3 * 8
 _PIECE, _BLOCK = 2**20, 2**24
 
 
+def is_delimited(name: str) -> bool:
+    """Whether this is the name of such a file."""
+    return name.lower().endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz"))
+
+
 def read_delimited(name: str, columns: Columns) -> Table:
     """Read a csv or tsv file with a line of names on top."""
     import pyarrow as pa
 
-    separator = "\t" if ".tsv" in os.path.basename(name).lower() else ","
+    # What a label is shows only in its spelling, and an id is a text.
+    texts = [columns.label_column, *(own for own in (columns.giver, columns.id) if own is not None)]
+    held = _columns(name, dict.fromkeys(texts, pa.string()))
+    table = table_of(held, name, columns, spelled=True)
+    _refuse_lost_digits(table, _separator(name))
+    return table
+
+
+def columns_of_text(name: str) -> Any:
+    """All columns of a csv or tsv file as texts, as they are spelled (an arrow table)."""
+    import pyarrow as pa
+
+    return _columns(name, None, kind=pa.string())
+
+
+def _columns(name: str, types: dict[str, Any] | None, kind: Any = None) -> Any:
+    separator = _separator(name)
     _measure(name, separator)
     with _text(name):
-        # What a label is shows only in its spelling.
-        held = _parsed(name, separator, {columns.label_column: pa.string()})
+        if types is None:
+            names = _parsed(name, separator, {}).column_names
+            types = dict.fromkeys(names, kind)
+        held = _parsed(name, separator, types)
         names = held.column_names
     other = next((mark for mark in ";\t,|" if mark != separator and len(names) == 1 and mark in names[0]), None)
     if other is not None:
         raise Unreadable(f"its columns are separated by {other!r}; they must be by {separator!r}")
-    table = table_of(held, name, columns, spelled=True)
-    _refuse_lost_digits(table, separator)
-    return table
+    return held
+
+
+def _separator(name: str) -> str:
+    return "\t" if ".tsv" in os.path.basename(name).lower() else ","
 
 
 def _parsed(name: str, separator: str, types: dict[str, Any], only: list[str] | None = None) -> Any:

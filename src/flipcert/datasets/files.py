@@ -142,26 +142,40 @@ def _npz(name: str, columns: Columns, n_features: int | None) -> Table:
     held = names_in(name)
     if "X" not in held:
         raise ValueError(f"{name} must hold an array X; it holds {', '.join(held) or 'nothing'}.")
-    if columns.trusted is not None and columns.trusted not in held:
-        raise ValueError(f"{name} has no array {columns.trusted!r} of trusted labels; it holds {', '.join(held)}.")
+    for option, own in columns.beside.items():
+        if own not in held:
+            what = {"--trusted": "trusted labels", "--source": "sources", "--id": "ids"}[option]
+            raise ValueError(f"{name} has no array {own!r} of {what}; it holds {', '.join(held)}.")
     label = "y" if columns.label is None else columns.label
     if columns.label is not None and columns.required and label not in held:
         raise ValueError(f"{name} has no array {label!r} of labels; it holds {', '.join(held)}.")
-    if columns.trusted is not None and columns.trusted in ("X", label):
-        what = "the features" if columns.trusted == "X" else "the labels"
-        raise ValueError(f"--trusted {columns.trusted} is the array of {what} of {name}; name another one.")
-    read = read_arrays(name, ["X", label, *([columns.trusted] if columns.trusted is not None else [])])
-    return Table(name, read["X"], read.get(label), trusted=read.get(columns.trusted or ""))
+    for option, own in columns.beside.items():
+        if own in ("X", label):
+            what = "the features" if own == "X" else "the labels"
+            raise ValueError(f"{option} {own} is the array of {what} of {name}; name another one.")
+    read = read_arrays(name, dict.fromkeys(["X", label, *columns.beside.values()]))
+    trusted, givers, ids = (read.get(own or "") for own in (columns.trusted, columns.giver, columns.id))
+    return Table(name, read["X"], read.get(label), trusted=trusted, givers=givers, ids=ids)
 
 
 def _npy(name: str, columns: Columns, n_features: int | None) -> Table:
-    if columns.trusted is not None:
-        raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
+    _refuse_other_columns(name, columns)
     if _in_shards(name):
         features = [path for path in parts_of(name) if path.name.startswith("X")]
         return read_shards(name, features, lambda path: _mapped(path).shape[0], npy_pieces(_mapped))
     X, *labels = parts_of(name)
     return Table(name, _mapped(X), labels_from(_mapped(labels[0]), labels[0]) if labels else None)
+
+
+def _refuse_other_columns(name: str, columns: Columns) -> None:
+    """Raise ValueError if a file that holds features and labels only is asked for more."""
+    for option in columns.beside:
+        what = {
+            "--trusted": "which labels are trusted",
+            "--source": "who gave its labels",
+            "--id": "what its rows are called",
+        }[option]
+        raise ValueError(f"{name} cannot say {what}; put the data into one .npz file.")
 
 
 def _mapped(path: Path) -> NDArray[Any]:
@@ -193,8 +207,7 @@ def _parquet(name: str, columns: Columns, n_features: int | None) -> Table:
 def _svmlight(name: str, columns: Columns, n_features: int | None) -> Table:
     from sklearn.datasets import load_svmlight_file
 
-    if columns.trusted is not None:
-        raise ValueError(f"{name} cannot say which labels are trusted; put the data into one .npz file.")
+    _refuse_other_columns(name, columns)
     try:
         X, y = load_svmlight_file(name)
     except (ValueError, OverflowError) as error:

@@ -118,7 +118,7 @@ def read_shards(source: str, paths: Sequence[Path], count: Callable[[Path], int]
         # Features that do not fit the memory go to a scratch file, labels do not.
         check_room(f"{source}, with its {n_rows:,} labels,", 16.0 * n_rows, "take fewer rows")
     X = room_for((n_rows, firsts[0].X.shape[1]), dtype)
-    labels, trusted = [], []
+    beside: dict[str, list[NDArray[Any] | None]] = {name: [] for name in ("y", "trusted", "givers", "ids")}
     begin = 0
     for path in paths:
         for piece in pieces(path):
@@ -130,11 +130,12 @@ def read_shards(source: str, paths: Sequence[Path], count: Callable[[Path], int]
             place[:] = piece.X
             give_back(place)
             begin += piece.X.shape[0]
-            labels.append(piece.y)
-            trusted.append(piece.trusted)
+            for name, parts in beside.items():
+                parts.append(getattr(piece, name))
     if begin < X.shape[0]:
         raise Unreadable("there are fewer rows than announced")
-    return Table(source, X, _joined(labels), firsts[0].names, _joined(trusted))
+    y, trusted, givers, ids = map(_joined, beside.values())
+    return Table(source, X, y, firsts[0].names, trusted, givers=givers, ids=ids)
 
 
 def _joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:

@@ -30,13 +30,23 @@ def labels_of_text(spelled: NDArray[Any], source: str) -> NDArray[Any]:
         raise ValueError(
             f"{source} has a label with a line break in row {broken.argmax()}; perhaps a quote is left open."
         )
-    different = set(np.unique(spelled).tolist())
-    present = different - _MISSING
-    kind = next((kind for kind in (int, float) if present and all(_is_printed(text, kind) for text in present)), None)
-    missing = np.isin(spelled, list(_MISSING if kind is not None or not present else {""}))
+    missing, kind = _missing(spelled)
     if missing.any():
         raise ValueError(f"{source} has no label in row {missing.argmax()}; fill it in or drop the row.")
     return spelled if kind is None else spelled.astype(np.int64 if kind is int else np.float64)
+
+
+def first_missing(spelled: NDArray[Any]) -> int | None:
+    """The first row of a column of ids in which there is none; None if all are there. Ids stay text."""
+    missing, _ = _missing(spelled)
+    return int(missing.argmax()) if missing.any() else None
+
+
+def _missing(spelled: NDArray[Any]) -> tuple[NDArray[np.bool_], type[int] | type[float] | None]:
+    """Where a value is missing, and which numbers the others are, if they are numbers."""
+    present = set(np.unique(spelled).tolist()) - _MISSING
+    kind = next((kind for kind in (int, float) if present and all(_is_printed(text, kind) for text in present)), None)
+    return np.isin(spelled, list(_MISSING if kind is not None or not present else {""})), kind
 
 
 def text_of_labels(labels: NDArray[Any]) -> NDArray[Any]:

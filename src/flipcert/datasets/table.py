@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.datasets.spelling import text_of_labels
+from flipcert.datasets.spelling import first_missing, text_of_labels
 from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
 
 # Whole numbers up to here are doubles; beyond, several share one.
@@ -32,6 +32,14 @@ class Table:
         Names of the features, if the file has them.
     trusted : ndarray of bool or None
         Which labels are trusted, if the file says so.
+    givers : ndarray or None
+        Who gave each label, if the file says so: the ids of sources.
+    ids : ndarray or None
+        What each row is called, if the file says so.
+    rows : ndarray of int64 or None
+        The row of each label, where rows have several: labels, trust and givers then have one entry a label, not a row.
+    cap : int or None
+        Labels that a source may have until each of them counts less, where rows have several.
     spelled : bool
         Whether labels that are numbers were text that they are the only spelling of, so that they can be text again.
     """
@@ -42,6 +50,15 @@ class Table:
     names: tuple[str, ...] | None = None
     trusted: NDArray[np.bool_] | None = None
     spelled: bool = False
+    givers: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
+    rows: NDArray[np.int64] | None = None
+    cap: int | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels: one a row, unless rows have several."""
+        return self.X.shape[0] if self.rows is None else self.rows.size
 
     def checked(self) -> Table:
         """The same table, if it can be used: finite numbers in rows and columns, one label for each row."""
@@ -55,7 +72,29 @@ class Table:
                 f"the trusted column of {self.source} must hold true or false for each of its {X.shape[0]} rows; "
                 f"got shape {self.trusted.shape} of type {self.trusted.dtype}."
             )
-        return replace(self, X=X, y=y)
+        givers, ids = (self._checked_ids(own, what) for own, what in ((self.givers, "source"), (self.ids, "id")))
+        return replace(self, X=X, y=y, givers=givers, ids=ids)
+
+    def _checked_ids(self, ids: NDArray[Any] | None, what: str) -> NDArray[Any] | None:
+        """Ids of sources or of rows, one each; text, numbers or dates."""
+        if ids is None:
+            return None
+        ids = np.char.decode(ids, "utf-8", "replace") if ids.dtype.kind == "S" else ids
+        if ids.shape != (self.X.shape[0],):
+            raise ValueError(
+                f"{self.source} has {self.X.shape[0]} rows, but a column of {what}s of shape {ids.shape}; give one "
+                f"{what} a row."
+            )
+        if ids.dtype.kind not in "fiubUmM":
+            raise ValueError(f"the {what}s of {self.source} must be text or numbers; got type {ids.dtype}.")
+        row = None
+        if ids.dtype.kind == "U":
+            row = first_missing(ids)
+        elif ids.dtype.kind in "fmM" and (missing := ids != ids).any():
+            row = int(missing.argmax())
+        if row is not None:
+            raise ValueError(no_id(self.source, what, row))
+        return ids
 
     def aligned_to(self, train: Table) -> Table:
         """The same table with its features in the order of the training table, matched by name if both have names."""
@@ -128,6 +167,15 @@ class Table:
                 "give whole numbers or words."
             )
         return y
+
+
+def no_id(source: str, what: str, row: int) -> str:
+    """What to say about a row without an id."""
+    if what == "source":
+        return (
+            f"{source} has no source in row {row}; give labels of unknown origin an id of their own, or one in common."
+        )
+    return f"{source} has no {what} in row {row}; fill it in or drop the row."
 
 
 def check_exact(X: NDArray[Any], source: str, names: tuple[str, ...] | None = None, first_row: int = 0) -> None:

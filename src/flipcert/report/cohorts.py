@@ -1,4 +1,4 @@
-"""Which results can be compared: those of the same test points, under attacks on as many labels."""
+"""Which results can be compared: those of the same test points, under the same threat, on as many labels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flipcert.labels.threats import FLIPS
 from flipcert.report.result import Result
 from flipcert.report.words import Exposure, plural
 
@@ -24,6 +25,10 @@ class Question:
         Number of test points.
     n_labels, n_attackable : int
         Number of training labels, and of those that can be flipped: what a number of flips means.
+    threat : str
+        What an attacker may do, and what a radius counts.
+    n_sources : int or None
+        Number of sources, where radii count these.
     """
 
     labelled: bool
@@ -31,21 +36,32 @@ class Question:
     n_points: int
     n_labels: int
     n_attackable: int
+    threat: str = FLIPS.name
+    n_sources: int | None = None
 
     @classmethod
     def of(cls, result: Result) -> Question:
         """The question that a result answers."""
         c, labels = result.certificates, result.labels
         points: Any = result.digests.get("test") if labels is None else tuple(labels.tolist())
-        return cls(labels is not None, points, len(c), c.n_labels, c.n_attackable)
+        sources = Exposure.of(c).n_sources
+        return cls(labels is not None, points, len(c), c.n_labels, c.n_attackable, c.threat, sources)
+
+    @property
+    def exposure(self) -> Exposure:
+        """What can be attacked, in words."""
+        return Exposure(self.n_labels, self.n_attackable, self.threat, self.n_sources)
 
     def __str__(self) -> str:
-        exposure = Exposure(self.n_labels, self.n_attackable)
+        exposure = self.exposure
         known = "with" if self.labelled else "without"
-        return (
-            f"{plural(self.n_points, 'test point')} {known} true labels, {plural(self.n_labels, 'training label')}"
-            + exposure.only(f" of which {f'{self.n_attackable:,}' if self.n_attackable else 'none'} can be flipped")
-        )
+        told = f"{plural(self.n_points, 'test point')} {known} true labels, {plural(self.n_labels, 'training label')}"
+        if exposure.n_trusted and exposure.unit.bounded:
+            some = f"{self.n_attackable:,}" if self.n_attackable else "none"
+            told += f" of which {some} can be {exposure.unit.can}"
+        if self.threat == FLIPS.name:
+            return told
+        return f"{told}, radii in {exposure.unit.all_made}" + (f" of {self.n_sources:,}" if self.n_sources else "")
 
 
 def cohorts(results: Sequence[Result]) -> dict[Question, list[int]]:
@@ -59,6 +75,11 @@ def cohorts(results: Sequence[Result]) -> dict[Question, list[int]]:
 def what_differs(questions: Sequence[Question]) -> str:
     """Why results of several questions cannot be compared."""
     reasons = []
+    if len({q.threat for q in questions}) > 1:
+        units = dict.fromkeys(q.exposure.unit.all_made for q in questions)
+        reasons.append(f"their radii do not count the same: {' or '.join(units)}")
+    if len({q.n_sources for q in questions if q.n_sources is not None}) > 1:
+        reasons.append("their labels do not come from as many sources")
     if len({q.labelled for q in questions}) > 1:
         reasons.append("where true labels are known, they tell what stays right, elsewhere only what stays the same")
     points = {(q.labelled, q.n_points, q.test_points) for q in questions}

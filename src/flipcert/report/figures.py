@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from flipcert.report.chart import Plot, element, linear, logarithmic, round_ticks
 from flipcert.report.curve_names import place_labels
 from flipcert.report.series import Bins, Curves, Medians
-from flipcert.report.words import Exposure, amount, between, flipped, outside, percent, plural, shorten, tick
+from flipcert.report.units import Unit
+from flipcert.report.words import Exposure, between, outside, percent, plural, shorten, tick
 
 Legend = list[tuple[int, str, str]]  # number and style of a series, what it shows
 
@@ -41,10 +42,8 @@ def accuracy_figure(
 
     plot = Plot(linear(last), linear(1.0))
     plot.grid([(share, f"{100 * share:.0f} %") for share in (0, 0.25, 0.5, 0.75, 1)], "share of test points")
-    ticks = [(t, f"{t:,}", tick(t / exposure.n_attackable) if t else "") for t in round_ticks(last, 8)]
-    # Short enough for a phone.
-    what = "flipped labels, share" if exposure.n_trusted else "flipped training labels, and their share"
-    plot.base(ticks, f"{what} {exposure.of_all}")
+    ticks = [(t, f"{t:,}", tick(t / exposure.total) if t else "") for t in round_ticks(last, 8)]
+    plot.base(ticks, exposure.axis)
     steps = len(flips) < 2 or int(flips[1]) == 1
     if curves.attacked is not None and not np.array_equal(curves.attacked, curves.proven):
         plot.area(*_corners(flips, curves.proven, curves.attacked, steps), series=1)
@@ -64,14 +63,15 @@ def accuracy_figure(
 
     start, end = percent(curves.proven[0]), percent(curves.proven[-1])
     described = (
-        f"Line chart: share of test points {names.proven}, from {start} without flips "
-        f"to {end} at {flipped(last)}. The table below has the numbers."
+        f"Line chart: share of test points {names.proven}, from {start} without {exposure.unit.nouns} "
+        f"to {end} at {plural(last, exposure.unit.made)}. The table below has the numbers."
     )
     legend: Legend = [(series, style, name) for series, style, name, _, _ in lines]
     data = {
         "stride": int(flips[1]) if len(flips) > 1 else 1,
-        "labels": exposure.n_attackable,
+        "labels": exposure.total,
         "of": exposure.of_all,
+        "made": exposure.unit.all_made,
         "points": n_points,
         "counts": [np.rint(shares * n_points).astype(int).tolist() for *_, shares in lines],
     }
@@ -89,12 +89,11 @@ def histogram(bins: Bins, exposure: Exposure, *, labelled: bool) -> tuple[Markup
     plot.grid([(t, f"{t:,}") for t in round_ticks(highest, 4)], "test points")
     kind = "correct" if labelled else ""
     columns = [
-        (i, int(right), int(wrong), _flips(i * bins.width, min((i + 1) * bins.width, exposure.n_attackable) - 1))
+        (i, int(right), int(wrong), _withstood(exposure, i * bins.width, (i + 1) * bins.width))
         for i, (right, wrong) in enumerate(zip(bins.counting, bins.others, strict=True))
     ]
     if beyond:
-        any_flips = "Proven to withstand any number of flips" + exposure.only(" of labels that are not trusted")
-        columns.append((len(heights) + 1, *bins.beyond, any_flips))
+        columns.append((len(heights) + 1, *bins.beyond, f"Proven to withstand {exposure.any_number}"))
     for i, right, wrong, flips in columns:
         said = f"{flips}: {plural(right, f'{kind} prediction'.strip())}"
         said += f", {wrong:,} wrong" if labelled else ""
@@ -106,33 +105,36 @@ def histogram(bins: Bins, exposure: Exposure, *, labelled: bool) -> tuple[Markup
     # A bin of one number has its tick in the middle, a wider one at its left edge.
     shift = 0.5 if bins.width == 1 else 0.0
     ticks = [(t / bins.width + shift, f"{t:,}", "") for t in edges if t < len(heights) * bins.width]
-    plot.base(ticks, "flips that a prediction is proven to withstand")
+    plot.base(ticks, exposure.axis_of_radii)
     if beyond:
-        plot.text(len(heights) + 1.5, 0, "any", "tick below", dy=20)
+        more = "any" if exposure.unit.bounded else "more"
+        plot.text(len(heights) + 1.5, 0, more, "tick below", dy=20)
     described = (
-        f"Histogram of certified radii in bins of {plural(bins.width, 'flip')}: the fullest bin holds "
+        f"Histogram of certified radii in bins of {plural(bins.width, exposure.unit.noun)}: the fullest bin holds "
         f"{plural(int(heights.max()), 'test point')}"
-        + (f"; no flips change {plural(beyond, 'prediction')}." if beyond else ".")
+        + (f"; no {exposure.unit.nouns} change {plural(beyond, 'prediction')}." if beyond else ".")
     )
     legend: Legend = [(0, "counting", "correct predictions"), (1, "others", "wrong predictions")] if labelled else []
     return plot.render(described, "low"), legend if bins.others.any() or bins.beyond[1] else []
 
 
-def _flips(low: int, high: int) -> str:
+def _withstood(exposure: Exposure, low: int, end: int) -> str:
+    """What predictions in a bin of radii withstand."""
+    unit, high = exposure.unit, min(end, exposure.reach) - 1
     if high == 0:
-        return "Not proven to withstand a flip"
-    return "Proven to withstand " + ("1 flip" if low == high == 1 else f"{between(low, high)} flips")
+        return f"Not proven to withstand {unit.a_noun}"
+    return "Proven to withstand " + (f"1 {unit.noun}" if low == high == 1 else f"{between(low, high)} {unit.nouns}")
 
 
 def sweep_figure(
-    groups: Sequence[tuple[str, Sequence[tuple[int, Medians]]]], *, labelled: bool
+    groups: Sequence[tuple[str, Sequence[tuple[int, Medians]]]], exposure: Exposure, *, labelled: bool
 ) -> tuple[Markup, Legend]:
     """Median certified robustness against the number of partitions, one colour a group of settings."""
     partitions = sorted({n for _, points in groups for n, _ in points})
     values = [v for _, points in groups for _, m in points for v in (m.proven, m.attacked, m.votes) if v is not None]
     highest = max([*values, 1]) * 1.08
     plot = Plot(logarithmic(partitions[0], partitions[-1]), linear(highest))
-    plot.grid([(t, f"{t:,}") for t in round_ticks(highest, 5)], "flips that at least half withstand")
+    plot.grid([(t, f"{t:,}") for t in round_ticks(highest, 5)], f"{exposure.unit.nouns} that at least half withstand")
     shown: list[int] = []
     for n in partitions:
         if not shown or plot.x(n) - plot.x(shown[-1]) > 0.09:
@@ -150,13 +152,13 @@ def sweep_figure(
                 plot.line(known, f"{style} {dash}", series)
         for n, m in points:
             said = f"{outside(name)}, {plural(n, 'partition')}: at least half of the {kind} withstand "
-            said += f"{amount(m.proven, m.reach)} flips"
-            said += "" if m.attacked is None else f", at most {amount(m.attacked, m.reach)}"
-            said += "" if m.votes is None else f"; by the votes alone {amount(m.votes, m.reach)}"
+            said += f"{exposure.amount(m.proven)} {exposure.unit.nouns}"
+            said += "" if m.attacked is None else f", at most {exposure.amount(m.attacked)}"
+            said += "" if m.votes is None else f"; by the votes alone {exposure.amount(m.votes)}"
             plot.dot(n, m.proven, style, said, series, shape)
     aside = _names_aside(plot, groups)
     described = (
-        f"Line chart: flips that at least half of the {kind} withstand, for {partitions[0]:,} to "
+        f"Line chart: {exposure.unit.nouns} that at least half of the {kind} withstand, for {partitions[0]:,} to "
         f"{plural(partitions[-1], 'partition')}. The table below has the numbers."
     )
     return plot.render(described, f"low {aside}"), legend
@@ -186,7 +188,7 @@ def _last(points: Sequence[tuple[int, Medians]]) -> tuple[int, int]:
     return points[-1][0], points[-1][1].proven
 
 
-def spread_bar(quantiles: Sequence[int], highest: int) -> Markup:
+def spread_bar(quantiles: Sequence[int], highest: int, unit: Unit) -> Markup:
     """Radii of one class: from 10 to 90 % thin, the middle half thick, the median a dot."""
     low, lower, median, upper, high = (f"{100 * min(q / max(highest, 1), 1):.2f}%" for q in quantiles)
     text = [f"{q:,}" for q in quantiles]
@@ -196,7 +198,8 @@ def spread_bar(quantiles: Sequence[int], highest: int) -> Markup:
         element("line", class_="spread thick", x1=lower, x2=upper, y1="50%", y2="50%"),
         element("circle", cx=median, cy="50%", r="4.5"),
         role="img",
-        aria_label=f"10 to 90 %: {text[0]} to {text[4]} flips; middle half: {text[1]} to {text[3]}; median {text[2]}",
+        aria_label=f"10 to 90 %: {text[0]} to {text[4]} {unit.nouns}; middle half: {text[1]} to {text[3]}; "
+        f"median {text[2]}",
     )
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from flipcert.labels.threats import FLIPS, SOURCES
 from flipcert.report.result import Result
-from flipcert.report.series import counted
+from flipcert.report.series import counted, reach
 from flipcert.report.worth import Standing, one_answer, what_it_means
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
@@ -19,13 +20,18 @@ def summarise(result: Result) -> dict[str, Any]:
     """Numbers that describe a result; without labels those that need none.
 
     Medians are over the correct predictions, or over all predictions where labels are not known. A radius of as many
-    flips as there are training labels means any flips.
+    flips as there are training labels means any flips. Under another threat, which is named then, radii count its
+    units.
     """
     c = result.certificates
     known = result.labels is not None
     counts = counted(c, result.labels)
     summary: dict[str, Any] = {"test_points": len(c), "training_labels": c.n_labels}
     summary["attackable_labels"] = c.n_attackable
+    if c.threat != FLIPS.name:
+        summary["threat"] = c.threat
+    if c.threat == SOURCES.name:
+        summary["sources"] = c.limit
     doubt = one_answer(result)
     if doubt is not None:
         summary["warning"] = f"{doubt}. {what_it_means(result)}"
@@ -35,6 +41,8 @@ def summarise(result: Result) -> dict[str, Any]:
     summary["median_radius_upper"] = median_certified_robustness(counts, c.radius_upper)
     if c.blackbox_radius is not None:
         summary["median_blackbox_radius"] = median_certified_robustness(counts, c.blackbox_radius)
+    if result.in_flips is not None:
+        summary["median_radius_in_flips"] = median_certified_robustness(counts, result.in_flips)
     if known:
         summary["median_radius_over_all"] = median_certified_robustness(counts, c.radius, over="all")
     summary["largest_radius"] = int(c.radius.max())
@@ -44,7 +52,7 @@ def summarise(result: Result) -> dict[str, Any]:
     standing = Standing.of(result, result.name)
     summary[f"{name}_at_1_percent"], summary[f"mean_{name}_to_1_percent"] = standing.kept, standing.average
     budgets = _BUDGETS[: int(np.searchsorted(_BUDGETS, c.radius.max())) + 1]
-    budgets = budgets[budgets <= c.n_attackable]  # there are no other attacks
+    budgets = budgets[budgets <= reach(c)]  # there are no other attacks
     shares = np.atleast_1d(certified_accuracy(counts, c.radius, budgets))
     summary[name] = {str(flips): float(share) for flips, share in zip(budgets, shares, strict=True)}
     return summary

@@ -9,7 +9,7 @@ function percent(share) {
 }
 
 for (const plot of document.querySelectorAll("[data-curves]")) {
-  const { stride, labels, of, points, counts } = JSON.parse(plot.dataset.curves);
+  const { stride, labels, of, made, points, counts } = JSON.parse(plot.dataset.curves);
   const figure = plot.closest("figure");
   const area = plot.querySelector(".plot > svg");
   const cursor = plot.querySelector(".cursor");
@@ -23,7 +23,7 @@ for (const plot of document.querySelectorAll("[data-curves]")) {
     for (const end of ["x1", "x2"]) cursor.setAttribute(end, `${(100 * place) / last}%`);
     for (const node of figure.querySelectorAll("[data-flips]")) node.textContent = flips.toLocaleString("en");
     for (const node of figure.querySelectorAll("[data-share]")) node.textContent = `${percent(flips / labels)} ${of}`;
-    slider.setAttribute("aria-valuetext", `${flips} flipped labels`);
+    slider.setAttribute("aria-valuetext", `${flips} ${made}`);
     counts.forEach((curve, i) => {
       figure.querySelector(`[data-curve="${i}"]`).textContent = percent(curve[place] / points);
     });

@@ -15,14 +15,17 @@ from markupsafe import Markup
 
 import flipcert
 from flipcert.engine.files import whole_file
+from flipcert.labels.threats import FLIPS
 from flipcert.report.cohorts import Question, cohorts, other_files, what_differs
 from flipcert.report.figures import sweep_figure
 from flipcert.report.panel import panel, row
 from flipcert.report.pictures import Album
 from flipcert.report.promises import promises
 from flipcert.report.result import Result
+from flipcert.report.source_words import colluding
 from flipcert.report.summary import Summary
-from flipcert.report.words import Exposure, Sentence, outside, percent, plural, setting, shorten, unbroken
+from flipcert.report.units import unit_of
+from flipcert.report.words import Exposure, Sentence, capital, outside, percent, plural, setting, shorten, unbroken
 from flipcert.report.worth import choose, one_in_a_hundred, rule, what_it_means, why
 
 _MOST_DETAILED = 48
@@ -79,7 +82,7 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
     panels = [told | details[told["number"]] for told in rows if told["detailed"]]
     one_question = len(groups) == 1
     context = {
-        "title": outside(title or "Flipped labels: what the predictions withstand"),
+        "title": outside(title or _page_title(summaries)),
         "headline": chosen[0].doubt or chosen[0].headline if one_question else _questions(len(results), len(groups)),
         "lead": _lead(chosen[0], summaries) if one_question else _why_apart(groups),
         "figures": _figures(chosen[0]) if one_question else [],
@@ -104,17 +107,23 @@ def _group(question: Question, group: Sequence[Summary], rows: Sequence[dict[str
     return {
         "title": _title(alone, question, sweep["sweep"] is not None),
         "told": [text for text in told if text],
-        "rule": rule(question.labelled)
-        if question.n_attackable
-        else f"{Exposure.of(results[0].certificates).nothing}.",
+        "rule": rule(question.labelled, question.exposure.unit)
+        if question.exposure.reach
+        else f"{question.exposure.nothing}.",
         "rows": [rows[s.number] for s in group],
         "compared": len(group) > 1,
         "labelled": question.labelled,
-        "any_flips": question.n_attackable > 0,
+        "any_flips": question.exposure.reach > 0,
         "any_votes": any(s.medians.votes is not None for s in group),
         "any_seconds": any(result.seconds is not None for result in results),
         **sweep,
     }
+
+
+def _page_title(summaries: Sequence[Summary]) -> str:
+    """What the page is about, if nobody says it."""
+    made = {s.unit.all_made for s in summaries}
+    return f"{capital(made.pop()) if len(made) == 1 else 'Poisoned training data'}: what the predictions withstand"
 
 
 def _title(alone: bool, question: Question, is_sweep: bool) -> str:
@@ -149,9 +158,10 @@ def _check(result: Result, i: int) -> None:
     for attack in result.attacks:
         if not 0 <= attack.row < len(certificates):
             raise ValueError(f"results[{i}] has an attack on row {attack.row}, but {len(certificates)} test points.")
-        if attack.indices.size <= certificates.radius[attack.row]:
+        if attack.size <= certificates.radius[attack.row]:
+            nouns = unit_of(certificates.threat).nouns
             raise ValueError(
-                f"results[{i}] has an attack of {attack.indices.size} flips on row {attack.row}, which is certified to "
+                f"results[{i}] has an attack of {attack.size} {nouns} on row {attack.row}, which is certified to "
                 f"withstand {certificates.radius[attack.row]}: they are not of the same model."
             )
 
@@ -161,14 +171,16 @@ def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
     sentences = [] if best.doubt is None else [what_it_means(best.result), f"{best.headline}."]
     sentences += [] if best.unmatched is None else [best.unmatched]
     if best.counts.any() and proven and best.proven:
-        which = "Whichever of these labels" if best.exposure.n_trusted else "Whichever labels"
-        told = f"{which} an attacker picks, and to whichever of the classes: this is proven, not estimated."
-        if proven == best.reach and best.exposure.n_trusted:
+        labels = best.exposure.only(f"of these {best.unit.thing}s") or f"{best.unit.thing}s"
+        told = f"{best.unit.picked.format(labels=labels)}: this is proven, not estimated."
+        if proven == best.reach and best.exposure.n_trusted and best.unit.threat == FLIPS.name:
             which = "it is" if best.reach == 1 else "they are"
             told = f"To whichever of the classes {which} flipped: this is proven, not estimated."
         if attacked is not None and proven == attacked < best.reach and best.counts.sum() > 1:
-            told += f" It is also all there is: with {proven + 1:,} flips, more than half of them have a known attack."
+            more = plural(proven + 1, best.unit.noun)
+            told += f" It is also all there is: with {more}, more than half of them have a known attack."
         sentences.append(told)
+    sentences += colluding(best)
     if len(summaries) > 1:
         start = (
             f"This is {outside(best.standing.name)}, of the {len(summaries):,} results on this page the one to choose"
@@ -194,15 +206,16 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
         figures.append(("test points", f"{len(c):,}", ""))
     # What an attacker who has one label in a hundred could do.
     if best.reach:
-        flips = one_in_a_hundred(c)
+        flips = one_in_a_hundred(best.exposure)
         kept = "proven correct" if best.labelled else "proven unchanged"
-        remark = f"{best.exposure.share(flips)} of the {best.exposure.labels} flipped"
-        figures.append((f"{kept} under {plural(flips, 'flip')}", percent(best.standing.kept), remark))
+        under = plural(flips, best.unit.noun)
+        figures.append((f"{kept} under {under}", percent(best.standing.kept), best.exposure.done(flips)))
         others = "" if c.exact.all() else "the others are lower bounds" if c.exact.any() else "all are lower bounds"
         figures.append(("radii known exactly", percent(c.exact.mean()), others))
     n = best.result.n_partitions
     trusted = f"{best.exposure.n_trusted:,}" if best.reach else "all"
-    remark = best.exposure.only(f"{trusted} of them trusted, ")
+    remark = f"{trusted} of them trusted, " if best.exposure.n_trusted else ""
+    remark += "" if best.exposure.n_sources is None else f"from {plural(best.exposure.n_sources, 'source')}, "
     remark += f"in {plural(n, 'partition')}" if n > 1 else "one model"
     figures.append(("training labels", f"{c.n_labels:,}", remark))
     return figures
@@ -226,7 +239,7 @@ def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
         (name, [(s.result.n_partitions, s.medians) for s in sorted(group, key=lambda s: s.result.n_partitions)])
         for name, group in groups.items()
     ]
-    figure, legend = sweep_figure(lines, labelled=summaries[0].labelled)
+    figure, legend = sweep_figure(lines, summaries[0].exposure, labelled=summaries[0].labelled)
     kind = summaries[0].kind
     medians = [s.medians for s in summaries]
     return {
@@ -236,8 +249,8 @@ def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
             "attacked": any(m.attacked is not None for m in medians),
             "votes": any(m.votes is not None for m in medians),
         },
-        "sweep_note": f"Median certified robustness: the largest number of flips that at least half of the {kind} "
-        "withstand, when the training set is cut into that many partitions that vote.",
+        "sweep_note": f"Median certified robustness: the largest number of {summaries[0].unit.nouns} that at least "
+        f"half of the {kind} withstand, when the training set is cut into that many partitions that vote.",
     }
 
 
@@ -251,13 +264,14 @@ def _varied(results: Sequence[Result]) -> list[str]:
 
 def _settings(results: Sequence[Result], album: Album) -> dict[str, Any]:
     """Settings that all results share, versions, and a table of the settings that differ."""
+    only_flips = all(result.certificates.threat == FLIPS.name for result in results)
     rows = [
         {
             "model": result.model,
             "partitions": result.n_partitions,
             **result.settings,
             "training labels": f"{result.certificates.n_labels:,}",
-            **_trusted(Exposure.of(result.certificates)),
+            **_exposed(Exposure.of(result.certificates), only_flips),
             "test points": f"{len(result.certificates):,}",
             "seconds": None if result.seconds is None else f"{result.seconds:,.1f}",
             **_files(result, results),
@@ -294,11 +308,17 @@ def _files(result: Result, results: Sequence[Result]) -> dict[str, str]:
     }
 
 
-def _trusted(exposure: Exposure) -> dict[str, str]:
-    """Settings of a result with trusted labels."""
-    if not exposure.n_trusted:
-        return {}
-    return {"trusted labels": f"{exposure.n_trusted:,}", "labels that can be flipped": f"{exposure.n_attackable:,}"}
+def _exposed(exposure: Exposure, only_flips: bool) -> dict[str, str]:
+    """What can be attacked: the threat, unless there are ``only_flips`` on the page, sources, and what is trusted."""
+    told = {} if only_flips else {"threat": exposure.threat}
+    if exposure.n_sources is not None:
+        told["sources of labels"] = f"{exposure.n_sources:,}"
+    if exposure.n_trusted:
+        what = "rows" if exposure.unit.thing == "row" else "labels"
+        told[f"trusted {what}"] = f"{exposure.n_trusted:,}"
+        if exposure.unit.bounded:
+            told[f"{what} that can be {exposure.unit.can}"] = f"{exposure.n_attackable:,}"
+    return told
 
 
 @cache

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from flipcert.report.attack_parts import parts_of
 from flipcert.report.chart import element, round_ticks
 from flipcert.report.figures import accuracy_figure, histogram, spread_bar
 from flipcert.report.pictures import Album
 from flipcert.report.series import ClassSpread
+from flipcert.report.source_words import sources_panel
 from flipcert.report.summary import Summary
-from flipcert.report.words import Exposure, amount, outside, percent, plural
+from flipcert.report.words import Exposure, outside, percent, plural
 
 
 def row(summary: Summary, *, chosen: bool, first: bool, detailed: bool) -> dict[str, Any]:
@@ -29,9 +31,9 @@ def row(summary: Summary, *, chosen: bool, first: bool, detailed: bool) -> dict[
         "average": percent(s.standing.average),
         "accuracy": "" if s.accuracy is None else percent(s.accuracy),
         "medians": {
-            "proven": amount(s.medians.proven, s.reach),
-            "attacked": "" if s.medians.attacked is None else amount(s.medians.attacked, s.reach),
-            "votes": "" if s.medians.votes is None else amount(s.medians.votes, s.reach),
+            "proven": s.exposure.amount(s.medians.proven),
+            "attacked": "" if s.medians.attacked is None else s.exposure.amount(s.medians.attacked),
+            "votes": "" if s.medians.votes is None else s.exposure.amount(s.medians.votes),
         },
         "exact": percent(c.exact.mean()),
         "seconds": "" if result.seconds is None else f"{result.seconds:,.1f}",
@@ -67,8 +69,11 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         "probe": _probe(s, curve_legend),
         "histogram": bars,
         "histogram_legend": bar_legend,
-        "histogram_hint": f"Bars of {plural(s.bins.width, 'flip')}. Point at one to read it.",
+        "histogram_hint": f"Bars of {plural(s.bins.width, s.unit.noun)}. Point at one to read it.",
+        "made": s.unit.all_made,
+        "withstood": f"{s.unit.nouns} withstood",
         "radius_note": _radius_note(s),
+        "sources": sources_panel(s),
         **_classes(s),
         "point_note": _point_note(s),
         "fragile": [_point(s, int(row), album) for row in fragile],
@@ -89,9 +94,9 @@ def _curve_note(s: Summary) -> str:
         if s.labelled
         else "predictions are proven to stay as they are,"
     )
-    note = f"How many {kept} whichever {s.exposure.labels} an attacker flips."
+    note = f"How many {kept} {s.unit.choice.format(labels=s.exposure.labels)}."
     if (s.result.certificates.radius[s.counts] >= s.reach).all():
-        return f"{note} Nothing an attacker flips changes any of them."
+        return f"{note} {s.unit.idle}"
     if s.curves.attacked is None:
         return note + " No attack is known, so how much more holds in truth is open."
     if s.result.certificates.exact[s.counts].all():
@@ -115,18 +120,18 @@ def _probe(s: Summary, legend: list[tuple[int, str, str]]) -> dict[str, Any]:
 
 def _radius_note(s: Summary) -> str:
     c = s.result.certificates
-    note = "The radius of a prediction is the largest number of flips that it is proven to withstand."
+    unit = s.unit
+    note = f"The radius of a prediction is the largest number of {unit.nouns} that it is proven to withstand."
     broken = int(np.sum(s.counts & (c.radius_upper == 0)))
     open_ = int(np.sum(s.counts & (c.radius == 0))) - broken
     if broken:
-        note += f" {plural(broken, s.kind[:-1])} can {'each ' if broken > 1 else ''}be changed by a single flip."
+        note += f" {plural(broken, s.kind[:-1])} can {'each ' if broken > 1 else ''}be changed by a single {unit.noun}."
     if open_:
-        note += f" {plural(open_, s.kind[:-1])} {'is' if open_ == 1 else 'are'} not proven to withstand even one flip,"
-        note += " and no single flip is known that changes " + ("it." if open_ == 1 else "them.")
+        note += f" {plural(open_, s.kind[:-1])} {'is' if open_ == 1 else 'are'} not proven to withstand even one "
+        note += f"{unit.noun}, and no single {unit.noun} is known that changes " + ("it." if open_ == 1 else "them.")
     if s.bins.beyond[0]:
         count = s.bins.beyond[0]
-        note += f" No flips at all{s.exposure.only(' of labels that are not trusted')} change "
-        note += f"{plural(count, s.kind[:-1])}."
+        note += f" {s.exposure.none_of_any_size} change {plural(count, s.kind[:-1])}."
     return note
 
 
@@ -144,8 +149,8 @@ def _classes(s: Summary) -> dict[str, Any]:
         {
             "label": spread.label,
             "count": f"{spread.n_counting:,} of {spread.n_points:,}" if s.labelled else f"{spread.n_points:,}",
-            "bar": spread_bar(spread.quantiles or (), highest),
-            "median": amount((spread.quantiles or (0, 0, 0))[2], s.reach),
+            "bar": spread_bar(spread.quantiles or (), highest, s.unit),
+            "median": s.exposure.amount((spread.quantiles or (0, 0, 0))[2]),
         }
         for spread in shown
     ]
@@ -178,9 +183,7 @@ def _point_note(s: Summary) -> str:
         one = len(s.counts) == 1 or s.counts.sum() == 1
         note = "The only one there is." if one else f"All {s.kind} have the same radius."
     if s.attacks:
-        note += (
-            " Training labels that are listed belong to a known attack: flipping all of them changes the prediction."
-        )
+        note += f" {s.unit.listed}"
     return note
 
 
@@ -189,38 +192,50 @@ def _point(s: Summary, row: int, album: Album) -> dict[str, Any]:
     c, result = s.result.certificates, s.result
     attack, target = s.attacks.get(row), s.target(row)
     shown = 2 + s.detail
-    flips = [] if attack is None else list(zip(attack.indices, attack.old, attack.new, strict=True))
-    # One flip more takes no more room than to say that there is one more.
-    shown += len(flips) == shown + 1
+    parts = [] if attack is None else parts_of(attack)
+    # One part more takes no more room than to say that there is one more.
+    shown += len(parts) == shown + 1
     return {
         "row": row,
         "picture": album.show(result.test_images.get(row), f"test row {row}"),
         "prediction": c.prediction[row],
         "said": _what_it_takes(
-            int(c.radius[row]), int(c.radius_upper[row]), s.exposure, target, None if attack is None else len(flips)
-        ),
-        "flips": [
+            int(c.radius[row]), int(c.radius_upper[row]), s.exposure, target, None if attack is None else attack.size
+        )
+        + _also_in_flips(s, row),
+        "parts": [
             {
-                "index": int(index),
-                "old": old,
-                "new": new,
-                "picture": album.show(result.train_images.get(int(index)), f"training row {index}"),
+                "name": part.name,
+                "said": part.said,
+                "full": part.full,
+                "picture": album.show(
+                    None if part.row is None else result.train_images.get(part.row), f"training row {part.row}"
+                ),
             }
-            for index, old, new in flips[:shown]
+            for part in parts[:shown]
         ],
-        "more": max(len(flips) - shown, 0),
+        "more": max(len(parts) - shown, 0),
     }
 
 
+def _also_in_flips(s: Summary, row: int) -> str:
+    """The radius in flips beside that in sources."""
+    if s.result.in_flips is None:
+        return ""
+    radius, most = int(s.result.in_flips[row]), s.result.certificates.n_attackable
+    return f" In flips: {'any' if radius >= most else f'{radius:,}'}."
+
+
 def _what_it_takes(radius: int, upper: int, exposure: Exposure, target: Any, n_flips: int | None) -> str:
-    if radius >= exposure.n_attackable:
-        return f"Withstands any flips{exposure.only(' of labels that are not trusted')}."
-    proven = "Not proven to withstand one flip" if radius == 0 else f"Withstands {plural(radius, 'flip')}"
-    if upper >= exposure.n_attackable and n_flips is None:
+    noun = exposure.unit.noun
+    if radius >= exposure.reach:
+        return f"Withstands {exposure.everything}{exposure.only(f' of {exposure.labels}')}."
+    proven = f"Not proven to withstand one {noun}" if radius == 0 else f"Withstands {plural(radius, noun)}"
+    if upper >= exposure.reach and n_flips is None:
         return f"{proven}; no attack is known."
     needed = upper + 1 if n_flips is None else n_flips
     into = "change it" if target is None else f"make it {outside(target)}"
     into = into.replace("change", "changes", 1).replace("make", "makes", 1) if needed == 1 else into
     if radius == 0 and needed == 1:
-        return f"A single flip {into}."
+        return f"A single {noun} {into}."
     return f"{proven}; {needed:,} {into}."

@@ -8,7 +8,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from flipcert.labels.threats import FLIPS
 from flipcert.report.series import Bins, Curves, Medians, class_spreads, counted, nearly_all
+from flipcert.report.units import Unit, unit_of
+from flipcert.report.words import Exposure, capital
 from flipcert.results.certificates import Certificates
 
 # Dark enough on white, and apart for colour-blind readers (Okabe and Ito).
@@ -18,7 +21,7 @@ _MOST_CLASSES = 40
 
 
 def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificates], y: ArrayLike | None = None) -> Any:
-    """Certified accuracy against the number of flipped labels, one curve a model.
+    """Certified accuracy against the number of flipped labels, or of what else radii count, one curve a model.
 
     Solid is certified, dashed what the votes of an ensemble alone would certify (black-box); the area up to the
     accuracy that known attacks leave is shaded where the two bounds differ.
@@ -45,6 +48,7 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
     """
     named = {"": certificates} if isinstance(certificates, Certificates) else dict(certificates)
     _refuse_none(named)
+    unit = _one_unit(named.values())
     figure, axes = _figure()
     points = {name: counted(c, y) for name, c in named.items()}
     last = max(max(nearly_all(c, points[name]) for name, c in named.items()), 1)
@@ -61,7 +65,9 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
             axes.step(curves.flips, curves.votes, "--", where="post", color=colour, label=label, linewidth=1.5)
     kept = "correct" if y is not None else "as they are"
     axes.set(
-        xlabel=_of_those_not_trusted("flipped training labels", named.values()),
+        xlabel=_of_those_not_trusted(
+            "flipped training labels" if unit.threat == FLIPS.name else unit.all_made, named.values()
+        ),
         ylabel="certified accuracy" if y is not None else "share of predictions",
         xlim=(0, last + 1),
         ylim=(0, 1.02),
@@ -102,6 +108,7 @@ def plot_median_robustness(
     _refuse_none(certificates)
     single = all(isinstance(value, Certificates) for value in certificates.values())
     groups = cast(Mapping[str, Mapping[int, Certificates]], {"": certificates} if single else certificates)
+    unit = _one_unit(c for group in groups.values() for c in group.values())
     figure, axes = _figure()
     for i, (name, by_partitions) in enumerate(groups.items()):
         colour, marker = COLOURS[i % len(COLOURS)], _MARKERS[i % len(_MARKERS)]
@@ -123,8 +130,9 @@ def plot_median_robustness(
     axes.set_ylim(bottom=0)
     axes.yaxis.get_major_locator().set_params(integer=True)
     kind = "correct predictions" if y is not None else "predictions"
-    flipped = _of_those_not_trusted("flipped labels", [c for group in groups.values() for c in group.values()])
-    axes.set(xlabel="number of partitions", ylabel=flipped, title=f"Flips that at least half of the {kind} withstand")
+    counted_along = _of_those_not_trusted(unit.all_made, [c for group in groups.values() for c in group.values()])
+    title = f"{capital(unit.nouns)} that at least half of the {kind} withstand"
+    axes.set(xlabel="number of partitions", ylabel=counted_along, title=title)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
@@ -132,7 +140,7 @@ def plot_median_robustness(
 def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
     """Histogram of certified radii.
 
-    Predictions that no flips change have a bar of their own at the right.
+    Predictions that no attack changes have a bar of their own at the right.
 
     Parameters
     ----------
@@ -170,9 +178,10 @@ def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
         axes.bar(places, heights[1], bottom=heights[0], color="#999999", label="wrong", **style)
         axes.legend(frameon=False, loc="upper right")
     if sum(bins.beyond):
-        axes.text(beyond + shift + 0.45 * bins.width, sum(bins.beyond), "any", ha="center", va="bottom")
+        more = "any" if unit_of(certificates.threat).bounded else "more"
+        axes.text(beyond + shift + 0.45 * bins.width, sum(bins.beyond), more, ha="center", va="bottom")
     axes.set(
-        xlabel=_of_those_not_trusted("flips that a prediction is proven to withstand", [certificates]),
+        xlabel=_of_those_not_trusted(Exposure.of(certificates).axis_of_radii, [certificates]),
         ylabel="test points",
         title="Certified radii",
     )
@@ -219,22 +228,37 @@ def plot_radius_by_class(certificates: Certificates, y: ArrayLike | None = None)
     axes.invert_yaxis()
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
     kind = "true class" if y is not None else "predicted class"
-    withstood = _of_those_not_trusted("flips that a prediction is proven to withstand", [certificates])
+    withstood = _of_those_not_trusted(Exposure.of(certificates).axis_of_radii, [certificates])
     axes.set(xlabel=withstood, title=f"Certified radii by {kind}")
     return figure
 
 
 def _of_those_not_trusted(name: str, certificates: Iterable[Certificates]) -> str:
-    """The name of an axis, which also says how many labels can be flipped if some are trusted."""
-    counts = {(c.n_attackable, c.n_labels) for c in certificates}
-    if all(attackable == total for attackable, total in counts):
+    """The name of an axis, which also says how many labels can be flipped if some are trusted, or how many sources."""
+    exposures = {Exposure.of(c) for c in certificates}
+    first = next(iter(exposures))
+    if first.n_sources is not None:
+        return name if len({e.n_sources for e in exposures}) > 1 else f"{name}\n(of {first.counted}{first.aside})"
+    if not first.unit.spares_trusted or not any(e.n_trusted for e in exposures):
         return name
-    if len(counts) > 1:
-        return f"{name}\n(of labels that are not trusted)"
-    ((attackable, total),) = counts
-    if attackable == 0:
-        return f"{name}\n(no label can be flipped: all {total:,} are trusted)"
-    return f"{name}\n(of {attackable:,} labels that are not trusted; {total - attackable:,} are trusted)"
+    what = f"{first.unit.thing}s"
+    if len(exposures) > 1:
+        return f"{name}\n(of {what} that are not trusted)"
+    if first.reach == 0:
+        impossible = first.unit.nothing_possible
+        return f"{name}\n({impossible[0].lower()}{impossible[1:]}: all {first.n_labels:,} are trusted)"
+    return f"{name}\n(of {first.n_attackable:,} {what} that are not trusted; {first.n_trusted:,} are trusted)"
+
+
+def _one_unit(certificates: Iterable[Certificates]) -> Unit:
+    """What radii count; a ValueError if they do not all count the same."""
+    threats = list(dict.fromkeys(c.threat for c in certificates))
+    if len(threats) > 1:
+        named = ", ".join(map(repr, threats))
+        raise ValueError(
+            f"certificates must be of one threat, for their radii count different things otherwise; got {named}."
+        )
+    return unit_of(threats[0])
 
 
 def _plain_text(label: Any) -> str:

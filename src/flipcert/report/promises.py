@@ -6,8 +6,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from flipcert.labels.threats import DELETIONS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
 from flipcert.report.result import Result
 from flipcert.report.summary import Summary
+from flipcert.report.units import Unit, unit_of
 from flipcert.report.words import Exposure, capital, percent, plural
 
 _NOT_PROVEN = (
@@ -23,34 +25,18 @@ _OF_WEIGHTS = ("svm", "ridge", "neighbors")
 
 
 def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
-    """Terms and explanations, with the numbers of all results where they matter."""
+    """Terms and explanations, with the numbers of all results where they matter; each threat has its own."""
     results = [s.result for s in summaries]
-    exposures = {s.exposure for s in summaries}
-    labels = "labels that are not trusted" if any(e.n_trusted for e in exposures) else "labels"
+    by_threat: dict[str, list[Summary]] = {}
+    for s in summaries:
+        by_threat.setdefault(s.unit.threat, []).append(s)
     told = [] if all(s.proven for s in summaries) else [_NOT_PROVEN]
-    told += [
-        (
-            "What is proven",
-            f"A prediction that withstands r flips stays the same whichever r or fewer training {labels} are changed, "
-            "to whichever classes. It is a mathematical proof about the model as it is, not an estimate from trials.",
-        ),
-        *_trusted(exposures),
-        _label_space(results),
-        (
-            "One point at a time",
-            "Every test point is taken by itself: the attacker may aim all flips at it alone. One set of flips need "
-            "not break all of the points that fall at that number, so an attack on many points at once takes at least "
-            "as many flips, and usually more.",
-        ),
-        *([_tightness(summaries)] if any(e.n_attackable for e in exposures) else []),
-    ]
+    for own in by_threat.values():
+        told += _of_threat(own)
     told += _votes_alone(results)
+    for own in by_threat.values():
+        told += _limits(own)
     told += [
-        (
-            "Labels only",
-            f"Attackers may change {labels}, and nothing else. Features, and which rows there are, are trusted; so is "
-            "everything made from features alone. Poisoned inputs, added or removed rows are not covered.",
-        ),
         (
             "Nothing tuned on these labels",
             "Hyper-parameters, preprocessing and features must not have been chosen with the help of labels that an "
@@ -83,27 +69,72 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     return told
 
 
+def _of_threat(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """What results under one threat promise."""
+    unit, exposures = summaries[0].unit, {s.exposure for s in summaries}
+    return [
+        (
+            "What is proven",
+            f"{unit.proven.format(labels=_labels(summaries))} It is a mathematical proof about the model as it is, not "
+            "an estimate from trials.",
+        ),
+        *_trusted(exposures),
+        *_label_space([s.result for s in summaries], unit),
+        ("One point at a time", f"Every test point is taken by itself: {unit.aimed}"),
+        *([_tightness(summaries)] if any(e.reach for e in exposures) else []),
+    ]
+
+
+def _limits(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """What results under one threat do not promise."""
+    unit = summaries[0].unit
+    term = {FLIPS.name: "Labels only", SOURCES.name: "Labels of sources only"}.get(unit.threat, "These attacks only")
+    return [(term, unit.covered.format(labels=_labels(summaries)))]
+
+
+def _labels(summaries: Sequence[Summary]) -> str:
+    """What an attacker can choose from, whichever result it is."""
+    restricted = any(s.exposure.only("so") for s in summaries)
+    return f"{summaries[0].unit.thing}s" + (" that are not trusted" if restricted else "")
+
+
 def _trusted(exposures: Collection[Exposure]) -> list[tuple[str, str]]:
     if not any(e.n_trusted for e in exposures):
         return []
-    which = "Some training labels are trusted (the settings tell how many)"
+    unit = next(iter(exposures)).unit
+    what = "row" if unit.thing == "row" else "label"
+    which = f"Some training {what}s are trusted (the settings tell how many)"
     if len(exposures) == 1:
         (e,) = exposures
-        which = f"{e.n_trusted:,} of the {e.n_labels:,} training labels {'is' if e.n_trusted == 1 else 'are'} trusted"
+        which = f"{e.n_trusted:,} of the {e.n_labels:,} training {what}s {'is' if e.n_trusted == 1 else 'are'} trusted"
         which = which if e.n_attackable else capital(e.all_trusted)
+    verb = {SOURCES.name: "change", DELETIONS.name: "delete", REPLACEMENTS.name: "replace"}.get(unit.threat, "flip")
+    after = {"change": "changed", "delete": "deleted", "replace": "replaced", "flip": "flipped"}[verb]
+    if not unit.bounded:
+        means = "rows may be added all the same"
+        means = means if unit.threat == INSERTIONS.name else "an attacker can neither flip nor delete them"
+        return [(f"Trusted {what}s", f"{which}: {means}.")]
     if not any(e.n_attackable for e in exposures):
         return [
             (
-                "Trusted labels",
-                f"{which}: an attacker cannot flip them, so no prediction changes. Should one be flipped after all, "
+                f"Trusted {what}s",
+                f"{which}: an attacker cannot {verb} them, so no prediction changes. Should one be {after} after all, "
                 "nothing here is promised.",
+            )
+        ]
+    if unit.threat == SOURCES.name:
+        return [
+            (
+                "Trusted labels",
+                f"{which}: not even their source can change them. Sources count whether some of their labels are "
+                "trusted or not. Should a trusted label be changed after all, nothing here is promised.",
             )
         ]
     return [
         (
-            "Trusted labels",
-            f"{which}: an attacker cannot flip them. All numbers are about the others, and shares of labels are shares "
-            "of those. Should a trusted label be flipped after all, nothing here is promised.",
+            f"Trusted {what}s",
+            f"{which}: an attacker cannot {verb} them. All numbers are about the others, and shares of {what}s are "
+            f"shares of those. Should a trusted {what} be {after} after all, nothing here is promised.",
         )
     ]
 
@@ -113,39 +144,58 @@ def _votes_alone(results: Sequence[Result]) -> list[tuple[str, str]]:
     pairs = [(radius, votes) for radius, votes in ensembles if votes is not None]
     if not pairs:
         return []
-    meaning = "What follows from the votes of the ensemble if every flip could change one vote (black-box). "
+    noun = unit_of(results[0].certificates.threat).noun
+    if len({result.certificates.threat for result in results}) > 1:
+        noun = "part of an attack"
+    meaning = f"What follows from the votes of the ensemble if every {noun} could change one vote (black-box). "
+    if noun == unit_of(SOURCES.name).noun:
+        meaning = "What follows from the votes of the ensemble if a source could change every vote that its labels had "
+        meaning += "a part in (black-box). "
     if all(np.array_equal(radius, votes) for radius, votes in pairs):
         return [("Votes alone", meaning + "The radii shown here are no larger.")]
     return [
         (
             "Votes alone",
-            meaning + "The proof shown here also uses how many flips each vote withstands (white-box).",
+            meaning
+            + f"The proof shown here also uses how many {unit_of(results[0].certificates.threat).nouns} each vote "
+            "withstands (white-box).",
         )
     ]
 
 
-def _label_space(results: Sequence[Result]) -> tuple[str, str]:
-    text = "Labels are flipped to classes of the label space; a label of any other class is not covered."
-    if not all("classes" in result.settings for result in results):
+def _label_space(results: Sequence[Result], unit: Unit) -> list[tuple[str, str]]:
+    if unit.threat == DELETIONS.name:
+        text = "Labels stay as they are."
+    elif unit.threat == FLIPS.name:
+        text = "Labels are flipped to classes of the label space; a label of any other class is not covered."
+    else:
+        text = (
+            "Labels that are changed or come with new rows are of classes of the label space; others are not covered."
+        )
+    if unit.threat != INSERTIONS.name and not all("classes" in result.settings for result in results):
+        away = {FLIPS.name: "flips away", SOURCES.name: "changes"}.get(unit.threat, "takes away")
         text += (
-            " Where the label space was not given, it is that of the training labels, and whoever flips away all "
+            f" Where the label space was not given, it is that of the training labels, and whoever {away} all "
             "labels of a class removes it: radii take that into account."
         )
-    return "The label space", text
+    return [("The label space", text)]
 
 
 def _tightness(summaries: Sequence[Summary]) -> tuple[str, str]:
     total = sum(len(s.result.certificates) for s in summaries)
     exact = sum(int(s.result.certificates.exact.sum()) for s in summaries)
-    meaning = "an attack with one flip more is known, or no flips ever change the prediction"
+    unit = summaries[0].unit
+    meaning = f"an attack with one {unit.noun} more is known, or no {unit.nouns} ever change the prediction"
+    if not unit.bounded:
+        meaning = f"an attack with one {unit.noun} more is known, or the radius is as large as radii go"
     if exact == total:
         every = "The radius is" if total == 1 else f"All {total:,} radii are"
         return "Exact", f"{every} exact: {meaning}."
     if exact == 0:
         return (
             "A lower bound",
-            "The radii are proven from below; how many flips would really be needed is not known to the flip. "
-            "An attack may need more.",
+            f"The radii are proven from below; how many {unit.nouns} would really be needed is not known to the "
+            f"{'flip' if unit.threat == FLIPS.name else 'last one'}. An attack may need more.",
         )
     return (
         "Exact or a bound",

@@ -9,27 +9,120 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.labels.threats import FLIPS
 from flipcert.results.certificates import Certificates
+from flipcert.results.witness import Witness
+
+
+def _none() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """The flips that change the prediction of one test point.
+    """What changes the prediction of one test point.
 
     Attributes
     ----------
     row : int
         Row of the test point.
     indices : ndarray of int64
-        Training rows whose labels are flipped, most influential first.
+        Training labels that are changed, most influential first.
     old, new : ndarray
-        Their labels before and after.
+        What they are before and after.
+    sources : ndarray
+        The sources that change them, strongest first (threat "sources").
+    by : ndarray
+        The source of each of these labels.
+    rows : ndarray of int64 or None
+        The training row of each of these labels, where rows have several; None if they have one each.
+    deleted : ndarray of int64
+        Training rows that are dropped.
+    deleted_labels : ndarray
+        Their labels.
+    inserted : ndarray of shape (m, n_features)
+        Rows that are added, as the model sees them; a replacement is a deleted row with the inserted row of its place.
+    inserted_labels : ndarray
+        Their labels.
+    threat : str
+        What the attacker may do.
     """
 
     row: int
     indices: NDArray[np.int64]
     old: NDArray[Any]
     new: NDArray[Any]
+    sources: NDArray[Any] = field(default_factory=_none, kw_only=True)
+    by: NDArray[Any] = field(default_factory=_none, kw_only=True)
+    rows: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    deleted: NDArray[np.int64] = field(default_factory=_none, kw_only=True)
+    deleted_labels: NDArray[Any] = field(default_factory=_none, kw_only=True)
+    inserted: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), kw_only=True)
+    inserted_labels: NDArray[Any] = field(default_factory=_none, kw_only=True)
+    threat: str = field(default=FLIPS.name, kw_only=True)
+
+    @classmethod
+    def of(
+        cls,
+        row: int,
+        witness: Witness,
+        y: NDArray[Any],
+        source: NDArray[Any] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> Attack:
+        """A witness against one test point, with the labels that it finds, their sources, and their rows."""
+        return cls(
+            row=row,
+            indices=witness.indices,
+            old=y[witness.indices],
+            new=witness.labels,
+            sources=witness.sources,
+            by=source[witness.indices] if source is not None and witness.sources.size else _none(),
+            rows=None if rows is None else rows[witness.indices],
+            deleted=witness.deleted,
+            deleted_labels=y[witness.deleted],
+            inserted=witness.inserted,
+            inserted_labels=witness.inserted_labels,
+            threat=witness.threat,
+        )
+
+    @property
+    def training_rows(self) -> NDArray[np.int64]:
+        """The training row of each label that is changed."""
+        return self.indices if self.rows is None else self.rows
+
+    @property
+    def size(self) -> int:
+        """How large it is, in the unit of the threat."""
+        return len(
+            Witness(
+                self.indices,
+                self.new,
+                sources=self.sources,
+                deleted=self.deleted,
+                inserted_labels=self.inserted_labels,
+                threat=self.threat,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class SourcePower:
+    """A source of labels, and what it can do without any other.
+
+    Attributes
+    ----------
+    source : Any
+        Its id.
+    n_labels : int
+        Number of its labels.
+    n_changed : int
+        Test points whose prediction it can change alone: at least so many, each by an attack that was replayed.
+    """
+
+    source: Any
+    n_labels: int
+    n_changed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +145,10 @@ class Result:
         How long fitting and certifying took.
     digests : mapping of str to str
         What the training and test data are known by ("train", "test"), where they are files.
+    in_flips : ndarray of int64 or None
+        Certified radii of the same test points in flips, where ``certificates`` count sources.
+    powers : tuple of SourcePower
+        The sources with the most power, strongest first, where ``certificates`` count sources.
     """
 
     name: str
@@ -62,6 +159,8 @@ class Result:
     train_images: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
     seconds: float | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
+    in_flips: NDArray[np.int64] | None = None
+    powers: tuple[SourcePower, ...] = ()
 
     @property
     def model(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.report.words import Exposure
 from flipcert.results.certificates import Certificates
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
@@ -22,13 +23,13 @@ def counted(certificates: Certificates, y: ArrayLike | None) -> NDArray[np.bool_
 
 
 def reach(certificates: Certificates) -> int:
-    """The largest attack there can be, on all labels that are not trusted; no attack changes what withstands that."""
-    return min(certificates.limit, certificates.n_attackable)
+    """The largest attack that there can be, or that radii go up to: no attack is known on what withstands that."""
+    return Exposure.of(certificates).reach
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Shares of test points that count and withstand each number of flips.
+    """Shares of test points that count and withstand each number of flips, or of what else a radius counts.
 
     Attributes
     ----------

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from flipcert.report.points import notable_points
 from flipcert.report.result import Attack, Result
 from flipcert.report.series import Bins, ClassSpread, Curves, Medians, class_spreads, counted, reach
+from flipcert.report.units import Unit
 from flipcert.report.words import Exposure, Sentence, headline, is_proven, part, percent
 from flipcert.report.worth import Standing, one_answer, unmatched
 
@@ -41,8 +42,13 @@ class Summary:
 
     @cached_property
     def exposure(self) -> Exposure:
-        """The labels that can be flipped, in words."""
+        """The labels that can be flipped, or what else can be attacked, in words."""
         return Exposure.of(self.result.certificates)
+
+    @property
+    def unit(self) -> Unit:
+        """What radii count, in words."""
+        return self.exposure.unit
 
     @property
     def reach(self) -> int:

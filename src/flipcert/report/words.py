@@ -12,6 +12,8 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
+from flipcert.labels.threats import FLIPS, SOURCES
+from flipcert.report.units import Unit, unit_of
 from flipcert.results.certificates import Certificates
 from flipcert.results.metrics import median_certified_robustness
 
@@ -33,15 +35,45 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Exposure:
-    """The training labels that an attacker can flip, in words; the others are trusted."""
+    """What an attacker can choose from, in words: labels that are not trusted, sources, or rows.
+
+    Attributes
+    ----------
+    n_labels, n_attackable : int
+        Number of training labels, and of those that are not trusted.
+    threat : str
+        What an attacker may do.
+    n_sources : int or None
+        Number of sources, if they are known.
+    """
 
     n_labels: int
     n_attackable: int
+    threat: str = FLIPS.name
+    n_sources: int | None = None
 
     @classmethod
     def of(cls, certificates: Certificates) -> Exposure:
         """Take the numbers of certified predictions."""
-        return cls(certificates.n_labels, certificates.n_attackable)
+        c = certificates
+        return cls(c.n_labels, c.n_attackable, c.threat, c.n_sources if c.threat == SOURCES.name else None)
+
+    @property
+    def unit(self) -> Unit:
+        """The words of the threat."""
+        return unit_of(self.threat)
+
+    @property
+    def total(self) -> int:
+        """What shares are of: the number of labels, sources or rows that an attacker can choose from."""
+        if self.n_sources is not None:
+            return self.n_sources
+        return self.n_attackable if self.unit.spares_trusted else self.n_labels
+
+    @property
+    def reach(self) -> int:
+        """The largest attack there can be, or that radii go up to; 0 where trust leaves nothing to attack."""
+        return 0 if self.unit.bounded and self.n_attackable == 0 else self.total
 
     @property
     def n_trusted(self) -> int:
@@ -49,46 +81,107 @@ class Exposure:
         return self.n_labels - self.n_attackable
 
     def only(self, text: str) -> str:
-        """What there is to say only if labels are trusted."""
-        return text if self.n_trusted else ""
+        """What there is to say only if trust limits what can be chosen."""
+        return text if self.n_trusted and self.unit.spares_trusted else ""
 
     @property
     def aside(self) -> str:
         """How many are trusted, at the end of a sentence; nothing if none is."""
-        return self.only(f"; {self.n_trusted:,} {'is' if self.n_trusted == 1 else 'are'} trusted")
+        if not self.n_trusted or not self.unit.bounded:
+            return ""
+        whose = "" if self.unit.spares_trusted else f"label{'' if self.n_trusted == 1 else 's'} "
+        return f"; {self.n_trusted:,} {whose}{'is' if self.n_trusted == 1 else 'are'} trusted"
 
     @property
     def labels(self) -> str:
-        """What can be flipped."""
-        return "labels" + self.only(" that are not trusted")
+        """What can be chosen."""
+        return f"{self.unit.thing}s" + self.only(" that are not trusted")
 
     @property
     def counted(self) -> str:
-        """How many labels can be flipped, in words."""
-        if not self.n_trusted:
-            return "one training label" if self.n_labels == 1 else f"{self.n_labels:,} training labels"
-        return "one label that is not trusted" if self.n_attackable == 1 else f"{self.n_attackable:,} {self.labels}"
+        """How many can be chosen, in words."""
+        thing = self.unit.thing
+        if self.only("so"):
+            one = f"one {thing} that is not trusted"
+            return one if self.n_attackable == 1 else f"{self.n_attackable:,} {self.labels}"
+        kind = thing if self.threat == SOURCES.name else f"training {thing}"
+        return f"one {kind}" if self.total == 1 else f"{self.total:,} {kind}s"
+
+    @property
+    def whole(self) -> str:
+        """What a share in a sentence is of."""
+        return f"the {self.counted}{self.aside}" if self.aside or self.n_sources is not None else "the training set"
 
     def share(self, flips: int) -> str:
-        """Flips as a share of the labels that can be flipped."""
-        return percent(flips / max(self.n_attackable, 1))
+        """An attack as a share of what can be chosen."""
+        return percent(flips / max(self.total, 1))
+
+    def amount(self, radius: int) -> str:
+        """How much is withstood: a number, or that there is no larger attack."""
+        if radius < self.reach:
+            return f"{radius:,}"
+        return "any" if self.unit.bounded else f"{self.reach:,} or more"
+
+    @property
+    def everything(self) -> str:
+        """What is withstood where the radius is as large as there is."""
+        return self.unit.everything if self.unit.bounded else f"{self.reach:,} or more {self.unit.everything}"
+
+    @property
+    def any_number(self) -> str:
+        """The same, where attacks are counted."""
+        if not self.unit.bounded:
+            return self.everything
+        if self.threat == SOURCES.name:
+            return "any labels of all sources together"
+        return f"any number of {self.unit.nouns}" + self.only(f" of {self.labels}".replace("of rows ", ""))
+
+    @property
+    def none_of_any_size(self) -> str:
+        """The subject of "change 5 predictions" where no attack does."""
+        if self.unit.bounded:
+            return self.unit.none_of_any_size + self.only(f" of {self.labels}")
+        return self.unit.none_of_any_size.replace("No ", f"No {self.reach:,} ")
 
     @property
     def all_trusted(self) -> str:
-        """Why nothing can be flipped, where all labels are trusted."""
+        """Why nothing can be done, where all labels are trusted."""
+        what = "training row" if self.unit.thing == "row" else "training label"
         if self.n_labels == 1:
-            return "the only training label is trusted"
-        return f"all {self.n_labels:,} training labels are trusted"
+            return f"the only {what} is trusted"
+        return f"all {self.n_labels:,} {what}s are trusted"
 
     @property
     def nothing(self) -> Sentence:
-        """The finding that nothing can be flipped, and why."""
-        return Sentence("", "No label can be flipped", f": {self.all_trusted}")
+        """The finding that nothing can be done, and why."""
+        return Sentence("", self.unit.nothing_possible, f": {self.all_trusted}")
 
     @property
     def of_all(self) -> str:
         """What shares are of, beside a number or an axis."""
-        return "of those not trusted" if self.n_trusted else "of all"
+        if not self.unit.bounded:
+            return "of the training set"
+        return self.only("of those not trusted") or "of all"
+
+    @property
+    def axis(self) -> str:
+        """What is counted along an axis, with shares below; short enough for a phone."""
+        if self.only("so"):
+            return f"{self.unit.all_made}, share {self.of_all}"
+        made = "flipped training labels" if self.threat == FLIPS.name else self.unit.all_made
+        return f"{made}, and their share {self.of_all}"
+
+    @property
+    def axis_of_radii(self) -> str:
+        """What is counted along an axis of radii."""
+        return f"{self.unit.nouns} that a prediction is proven to withstand"
+
+    def done(self, count: int) -> str:
+        """What an attack of some size does, as a remark."""
+        if self.unit.bounded:
+            verb = "corrupt" if self.threat == SOURCES.name else self.unit.can
+            return f"{self.share(count)} of the {self.labels} {verb}"
+        return f"{self.share(count)} of the training set {self.unit.can}"
 
 
 def headline(certificates: Certificates, counts: NDArray[np.bool_], *, labelled: bool) -> Sentence:
@@ -98,22 +191,25 @@ def headline(certificates: Certificates, counts: NDArray[np.bool_], *, labelled:
     if n == 0:
         wrong = "The prediction is wrong" if counts.size == 1 else "No prediction is correct"
         return Sentence(wrong, "", ", so there is no robustness to measure")
-    if exposure.n_attackable == 0:
+    if exposure.reach == 0:
         return exposure.nothing
-    median = min(median_certified_robustness(counts, c.radius), exposure.n_attackable)
+    median = min(median_certified_robustness(counts, c.radius), exposure.reach)
     only = ("the prediction" if counts.size == 1 else f"the only {kind}") if n == 1 else None
     if median == 0:
         start, end = _not_withstood(c.radius[counts], c.radius_upper[counts], kind, only)
-        said = Sentence(start, "a single flipped label", end)
-        said = said._replace(end=end + exposure.only(f", of the {exposure.counted}{exposure.aside}"))
+        said = Sentence(start, f"a single {exposure.unit.made}", end)
+        if exposure.aside or exposure.n_sources is not None:
+            said = said._replace(end=f"{end}, of the {exposure.counted}{exposure.aside}")
     else:
         subject = f"{part(int(np.sum(c.radius[counts] >= median)), n)} {kind}s"
         start = f"{subject if only is None else only} withstand{'' if only is None else 's'} "
-        if median == exposure.n_attackable:
-            said = Sentence(start, "any flips", f" of the {exposure.counted}{exposure.aside}")
+        if median == exposure.reach:
+            among = f" of the {exposure.counted}{exposure.aside}" if exposure.unit.bounded else ""
+            said = Sentence(start, exposure.everything, among)
         else:
-            whole = f"the {exposure.counted}{exposure.aside}" if exposure.n_trusted else "the training set"
-            said = Sentence(start, flipped(median), f", {exposure.share(median)} of {whole}")
+            said = Sentence(
+                start, plural(median, exposure.unit.made), f", {exposure.share(median)} of {exposure.whole}"
+            )
     if not is_proven(c):
         return said._replace(start=f"By the published formula, {said.start}")
     if not said.start:
@@ -151,16 +247,6 @@ def is_proven(certificates: Certificates) -> bool:
     """Whether radii are what they are called; those of one published formula are not."""
     model = certificates.model
     return (model.get("model"), model.get("method")) != ("smoothed", "published")
-
-
-def flipped(count: int) -> str:
-    """Number of flipped labels."""
-    return f"{count:,} flipped label" + ("" if count == 1 else "s")
-
-
-def amount(radius: int, most: int) -> str:
-    """How many flips are withstood, where an attack can make ``most`` of them."""
-    return "any" if radius >= most else f"{radius:,}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from flipcert.report.result import Result
-from flipcert.report.series import counted, reach
+from flipcert.report.series import counted
+from flipcert.report.units import Unit
 from flipcert.report.words import Exposure, Sentence, outside, percent, plural, shorten
-from flipcert.results.certificates import Certificates
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
 # With fewer test points, one answer for all may well be right.
@@ -70,9 +70,9 @@ def unmatched(result: Result) -> str | None:
     )
 
 
-def one_in_a_hundred(labels: Certificates | Exposure) -> int:
+def one_in_a_hundred(exposure: Exposure) -> int:
     """The largest attack by which models are compared: on one in a hundred of the labels that can be flipped."""
-    return max(1, labels.n_attackable // 100)
+    return max(1, exposure.total // 100)
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,10 @@ class Standing:
     @classmethod
     def of(cls, result: Result, name: str) -> Standing:
         """Judge a result."""
-        c = result.certificates
+        c, exposure = result.certificates, Exposure.of(result.certificates)
         counts = counted(c, result.labels)
-        shares = certified_accuracy(counts, c.radius, np.arange(min(one_in_a_hundred(c), reach(c)) + 1))
+        largest = min(one_in_a_hundred(exposure), exposure.reach)
+        shares = certified_accuracy(counts, c.radius, np.arange(largest + 1))
         return cls(
             name=name,
             tells=one_answer(result) is None,
@@ -120,20 +121,21 @@ class Standing:
             accuracy=float(shares[0]),
             kept=float(shares[-1]),
             average=float(shares.mean()),
-            median=min(median_certified_robustness(counts, c.radius), reach(c)),
-            exposure=Exposure.of(c),
+            median=min(median_certified_robustness(counts, c.radius), exposure.reach),
+            exposure=exposure,
         )
 
     @property
     def largest_attack(self) -> str:
         """The largest attack of the comparison in words."""
         flips = one_in_a_hundred(self.exposure)
-        return f"{plural(flips, 'flip')} ({self.exposure.share(flips)} of the {self.exposure.labels})"
+        among = f"the {self.exposure.labels}" if self.exposure.unit.bounded else "the training set"
+        return f"{plural(flips, self.exposure.unit.noun)} ({self.exposure.share(flips)} of {among})"
 
     @property
     def from_end_to_end(self) -> str:
         """What holds without an attack, and under the largest."""
-        flips = plural(one_in_a_hundred(self.exposure), "flip")
+        flips = plural(one_in_a_hundred(self.exposure), self.exposure.unit.noun)
         if not self.labelled:
             return f"Under {flips} it is {percent(self.kept)}"
         return (
@@ -142,12 +144,12 @@ class Standing:
         )
 
 
-def rule(labelled: bool) -> str:
+def rule(labelled: bool, unit: Unit) -> str:
     """What the columns of a comparison mean that decide it."""
     kept = "right, and proven to stay so," if labelled else "proven to stay as they are"
     return (
-        f"Proven at 1 %: test points that are {kept} when one in a hundred of the labels that can be flipped, and at "
-        "least one, is flipped. Mean to 1 %: on average over attacks of all sizes up to that, from none."
+        f"Proven at 1 %: test points that are {kept} when {unit.one_of}. Mean to 1 %: on average over attacks of all "
+        "sizes up to that, from none."
     )
 
 
@@ -170,10 +172,12 @@ def why(standings: Sequence[Standing], start: str | None = None) -> str:
     start = f"The one to choose is {outside(chosen.name)}" if start is None else start
     if not chosen.tells:
         return "None of these models tells more than one answer for all would, so there is none to choose."
-    if chosen.exposure.n_attackable == 0:
+    if chosen.exposure.reach == 0:
+        impossible = chosen.exposure.unit.nothing_possible
+        impossible = f"{impossible[0].lower()}{impossible[1:]}"
         if not chosen.labelled:
-            return "Where no label can be flipped and accuracy is not known, nothing tells which to choose."
-        return f"{start}: where no label can be flipped, accuracy is all."
+            return f"Where {impossible} and accuracy is not known, nothing tells which to choose."
+        return f"{start}: where {impossible}, accuracy is all."
     peers = [s for s in standings if s.tells]
     stay = "right" if chosen.labelled else "as they are"
     first = "more than of any other" if sum(s.average == chosen.average for s in peers) == 1 else "no other has more"
@@ -185,6 +189,7 @@ def why(standings: Sequence[Standing], start: str | None = None) -> str:
     )
     rival = max(peers, key=lambda s: s.median)
     if rival.median > chosen.median:
-        flips = "any flips" if rival.median == rival.exposure.n_attackable else plural(rival.median, "flip")
+        exposure = rival.exposure
+        flips = exposure.everything if rival.median == exposure.reach else plural(rival.median, exposure.unit.noun)
         told += f" The largest median radius, {flips}, has {outside(rival.name)}. {rival.from_end_to_end}."
     return told

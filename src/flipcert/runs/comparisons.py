@@ -31,6 +31,13 @@ BELOW = Comparison("radii", "smoothing: at most the exact radius of the same rid
 HELD = Comparison("radii", "no weights, so not computed again: not enough to remove a class")
 SMALLER = Comparison("radii", "no weights, so not computed again: smaller than the replayed attack")
 REPLAYED = Comparison("attacks", "labels put there, fitted and asked again: another prediction")
+SOURCE_SUMS = Comparison("radii", "one model: all gains of a source added up, sorted, and added up as whole numbers")
+SOURCE_BOUND = Comparison("radii", "one model: at least as many sources as such sums say; a class could be removed")
+DELETED = Comparison("radii", "one model: all gains of deletions sorted, and added up as whole numbers")
+NOT_AGAIN = Comparison("radii", "under this threat not computed again: within radius_upper, and that within the limit")
+IN_FLIPS = Comparison("radii in flips", "as those of a run in flips")
+POWERS = Comparison("single sources", "labels counted; no more points than those that one source can change")
+RERUN = Comparison("attacks", "labels and rows changed, fitted and asked again: another prediction")
 COMPARISONS = (
     LABELS,
     SETTINGS,
@@ -48,7 +55,14 @@ COMPARISONS = (
     BELOW,
     HELD,
     SMALLER,
+    SOURCE_SUMS,
+    SOURCE_BOUND,
+    DELETED,
+    NOT_AGAIN,
+    IN_FLIPS,
+    POWERS,
     REPLAYED,
+    RERUN,
 )
 
 
@@ -78,6 +92,11 @@ class Verification:
     n_points: int = 0
     compared: Counter[Comparison] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
+    left_out: dict[str, None] = field(default_factory=dict)
+
+    def leave_out(self, sentence: str) -> None:
+        """Note what is not looked at, once."""
+        self.left_out[sentence] = None
 
     def note(
         self, comparison: Comparison, place: Place, stored: object, found: object, agrees: bool | None = None

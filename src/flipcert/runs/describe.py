@@ -24,8 +24,10 @@ def describe_run(job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], m
         "inputs": {
             name: {"sha256": inputs[name], "rows": table.X.shape[0], "features": table.X.shape[1]}
             for name, table in (("train", job.train), ("test", job.test))
-        },
+        }
+        | ({"annotations": {"sha256": inputs["annotations"]}} if "annotations" in inputs else {}),
         "data": dict(data),
+        "threat": job.threat,
         "models": points,
         "exact": job.exact,
         "time_limit": job.time_limit if job.exact else None,
@@ -51,7 +53,13 @@ def versions() -> dict[str, str]:
 def describe_point(result: Result) -> dict[str, Any]:
     """One model and what was certified for it."""
     settings = {"partitions": 1, **result.certificates.model}
-    described: dict[str, Any] = {"name": result.name, "settings": settings, "metrics": summarise(result)}
+    described: dict[str, Any] = {"name": result.name, "threat": result.certificates.threat, "settings": settings}
+    described["metrics"] = summarise(result)
+    if result.powers:
+        described["strongest_sources"] = [
+            {"source": own.source, "labels": own.n_labels, "points_changed_alone": own.n_changed}
+            for own in result.powers
+        ]
     if result.seconds is not None:
         described["seconds"] = round(result.seconds, 3)
     return described

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import watched_by
 from flipcert.ensemble import PartitionEnsemble
-from flipcert.report.words import is_proven
+from flipcert.labels.threats import FLIPS
+from flipcert.report.result import Attack
+from flipcert.report.words import Exposure, is_proven
 from flipcert.runs.inputs import scaled_features
 from flipcert.runs.job import Stages
 from flipcert.runs.settings import Settings
+from flipcert.runs.training import fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +35,8 @@ class FlipList:
         Flips that are proven not to suffice; as many as there are labels if none ever do.
     proven : bool
         Whether that is so; a published formula says more than is proven.
-    n_labels, n_attackable : int
-        Number of training labels, and of those that are not trusted.
+    exposure : Exposure
+        What can be attacked.
     exact : bool
         Whether no smaller attack exists.
     indices, old, new : ndarray
@@ -43,6 +46,8 @@ class FlipList:
         does not tell.
     unit : str
         What the lead is counted in.
+    attack : Attack or None
+        All of the attack, if one is known.
     """
 
     row: int
@@ -51,14 +56,19 @@ class FlipList:
     target: Any
     radius: int
     proven: bool
-    n_labels: int
-    n_attackable: int
+    exposure: Exposure
     exact: bool
     indices: NDArray[np.int64]
     old: NDArray[Any]
     new: NDArray[Any]
     leads: NDArray[np.float64] | None
     unit: str
+    attack: Attack | None
+
+    @property
+    def training_rows(self) -> NDArray[np.int64]:
+        """The training row of each label that is flipped."""
+        return self.indices if self.attack is None else self.attack.training_rows
 
 
 def flip_list(
@@ -70,6 +80,7 @@ def flip_list(
     time_limit: float,
     n_jobs: int | None,
     stages: Stages,
+    threat: str = FLIPS.name,
 ) -> FlipList:
     """Find the smallest known attack on one test point."""
     X_train, x = scaled_features(settings, train.X, test.X[row : row + 1])
@@ -77,13 +88,14 @@ def flip_list(
     y = np.asarray(train.y)
     with watched_by(stages):
         stages.stage("fitting")
-        model.fit(X_train, y, trusted=train.trusted)
+        fit(model, X_train, train)
         stages.stage("looking for the attack")
-        certificates = model.certify(x, exact=exact, time_limit=time_limit)
-        (witness,) = model.worst_flips(x, exact=exact, time_limit=time_limit)
+        certificates = model.certify(x, threat=threat, exact=exact, time_limit=time_limit)
+        (witness,) = model.worst_flips(x, threat=threat, exact=exact, time_limit=time_limit)
     classes = model.classes_
     first = int(np.searchsorted(classes, certificates.prediction[0]))
-    path = model.replay(x, witness) if witness is not None and hasattr(model, "replay") else None
+    step_by_step = witness is not None and threat == FLIPS.name and hasattr(model, "replay")
+    path = model.replay(x, witness) if step_by_step else None
     leads = None if path is None else path[:, first] - np.delete(path, first, axis=1).max(axis=1)
     return FlipList(
         row=row,
@@ -92,12 +104,12 @@ def flip_list(
         target=None if witness is None else certificates.target[0].item(),
         radius=int(certificates.radius[0]),
         proven=is_proven(certificates),
-        n_labels=certificates.n_labels,
-        n_attackable=certificates.n_attackable,
+        exposure=Exposure.of(certificates),
         exact=bool(certificates.exact[0]),
         indices=np.empty(0, np.int64) if witness is None else witness.indices,
         old=y[:0] if witness is None else y[witness.indices],
         new=y[:0] if witness is None else witness.labels,
         leads=leads,
         unit="votes" if isinstance(model, PartitionEnsemble) else "score",
+        attack=None if witness is None else Attack.of(row, witness, y, train.givers, train.rows),
     )

@@ -62,8 +62,9 @@ class ModelInputs:
         model = settings.estimator(self._n_jobs)
         base = getattr(model, "estimator", model)
         kernel = _worth_storing(base, X_train.shape[1], X_train.shape[0] // settings.partitions) if reuse else None
-        # Row numbers say nothing about the content that partitions go by.
-        if model is not base and (kernel is not None or self._partition_by is not None):
+        # Row numbers say nothing about the content that partitions go by, unless they go by who gave the labels.
+        by_content = settings.partition_rule != "source"
+        if model is not base and by_content and (kernel is not None or self._partition_by is not None):
             content = X_train if self._partition_by is None else self._partition_by
             model.set_params(
                 partition=assign_partitions(content, settings.partitions, settings.partition_rule, settings.seed)

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from flipcert.datasets.table import Table
 from flipcert.engine.question import Question
 from flipcert.engine.watch import Watcher, watched_by
-from flipcert.report.result import Attack, Result
+from flipcert.labels.threats import FLIPS, SOURCES, THREATS
+from flipcert.report.result import Attack, Result, SourcePower
 from flipcert.results.certificates import Certificates
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.inputs import ModelInputs
 from flipcert.runs.pictures import pictures_of
 from flipcert.runs.settings import Settings
+from flipcert.runs.source_power import powers_of_sources
+from flipcert.runs.training import fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,8 @@ class Job:
         Shape of a row, if rows are images.
     n_jobs : int or None
         Threads.
+    threat : str
+        What an attacker may do, and what radii count.
     """
 
     train: Table
@@ -54,6 +59,7 @@ class Job:
     n_attacks: int = 100
     image_shape: tuple[int, ...] | None = None
     n_jobs: int | None = None
+    threat: str = FLIPS.name
 
 
 class Stages(Watcher):
@@ -78,14 +84,24 @@ def _certify(settings: Settings, job: Job, inputs: ModelInputs, folder: RunFolde
     shared = sum(other.kernel_identity() == settings.kernel_identity() for other in job.settings)
     start = time.perf_counter()
     with watched_by(_Keeper(stages, folder)):
-        X_train, X_test, model = inputs.prepare(settings, shared > 1, stages.stage)
+        # A stored kernel knows its own rows only.
+        reuse = shared > 1 and not THREATS[job.threat].changes_rows
+        X_train, X_test, model = inputs.prepare(settings, reuse, stages.stage)
         stages.stage(f"{prefix}fitting")
-        model.fit(X_train, job.train.y, trusted=job.train.trusted)
+        fit(model, X_train, job.train)
         stages.stage(f"{prefix}certifying")
-        certificates = model.certify(X_test, exact=job.exact, time_limit=job.time_limit)
+        certificates = model.certify(X_test, threat=job.threat, exact=job.exact, time_limit=job.time_limit)
         seconds = time.perf_counter() - start
+        in_flips = None
+        if job.threat == SOURCES.name:
+            stages.stage(f"{prefix}certifying in flips")
+            in_flips = model.certify(X_test).radius
         stages.stage(f"{prefix}looking for attacks")
         attacks = _attacks(model, X_test, certificates, job)
+        powers: tuple[SourcePower, ...] = ()
+        if job.threat == SOURCES.name and job.n_attacks:
+            stages.stage(f"{prefix}looking at single sources")
+            powers = powers_of_sources(model, X_train, X_test, job.train, certificates)
     return Result(
         name=settings.name,
         # The model saw scaled features, and perhaps rows of a stored kernel: the settings tell all of it.
@@ -93,6 +109,8 @@ def _certify(settings: Settings, job: Job, inputs: ModelInputs, folder: RunFolde
         labels=job.test.y,
         attacks=attacks,
         seconds=seconds,
+        in_flips=in_flips,
+        powers=powers,
     )
 
 
@@ -138,9 +156,9 @@ def _attacks(model: Any, X_test: NDArray[Any], certificates: Certificates, job: 
     if rows.size == 0:
         return ()
     y = np.asarray(job.train.y)
-    witnesses = model.worst_flips(X_test[rows], exact=job.exact, time_limit=job.time_limit)
+    witnesses = model.worst_flips(X_test[rows], threat=job.threat, exact=job.exact, time_limit=job.time_limit)
     return tuple(
-        Attack(row=int(row), indices=witness.indices, old=y[witness.indices], new=witness.labels)
+        Attack.of(int(row), witness, y, job.train.givers, job.train.rows)
         for row, witness in zip(rows, witnesses, strict=True)
         # In another block, weights may round to another model, one with a smaller attack.
         if witness is not None and len(witness) > certificates.radius[row]
@@ -165,7 +183,8 @@ def _with_pictures(results: list[Result], job: Job) -> list[Result]:
     attacks = [attack for result in results for attack in result.attacks]
     if job.image_shape is None or not attacks:
         return results
-    shown = [attack.indices[:_FIRST_FLIPS] for attack in attacks]
+    shown = [np.append(attack.training_rows[:_FIRST_FLIPS], attack.deleted[:_FIRST_FLIPS]) for attack in attacks]
+    shown = [np.empty(0, np.int64)] if job.threat == SOURCES.name else shown
     test = pictures_of(job.test.X, np.unique([attack.row for attack in attacks]), job.image_shape)
     train = pictures_of(job.train.X, np.unique(np.concatenate(shown)), job.image_shape)
     return [replace(result, test_images=test, train_images=train) for result in results]

@@ -15,8 +15,17 @@ from flipcert.results.certificates import Certificates
 _BUDGETS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 
 
-def metrics_of(lines: Sequence[Mapping[str, Any]], n_labels: int, n_attackable: int) -> dict[str, Any]:
+def metrics_of(
+    lines: Sequence[Mapping[str, Any]],
+    n_labels: int,
+    n_attackable: int,
+    threat: str = "flips",
+    n_sources: int | None = None,
+) -> dict[str, Any]:
     """What the summary of a run must say of a model with these lines, one a test point."""
+    # Of how many units an attack is a share, and how large the largest is.
+    total = n_sources if n_sources is not None else n_labels if threat in ("insertions", "edits") else n_attackable
+    largest_attack = 0 if n_attackable == 0 and threat not in ("insertions", "edits") else total
     n_points, labelled = len(lines), "label" in lines[0]
     right = [line for line in lines if not labelled or line["prediction"] == line["label"]]
     name = "certified_accuracy" if labelled else "share_certified"
@@ -29,7 +38,7 @@ def metrics_of(lines: Sequence[Mapping[str, Any]], n_labels: int, n_attackable: 
         return sum(line["radius"] >= flips for line in right) / n_points
 
     largest = max(line["radius"] for line in lines)
-    to_one_percent = [share(flips) for flips in range(min(max(1, n_attackable // 100), n_attackable) + 1)]
+    to_one_percent = [share(flips) for flips in range(min(max(1, total // 100), largest_attack) + 1)]
     first_beyond = next((flips for flips in _BUDGETS if flips >= largest), largest)
     metrics = {
         "test_points": n_points,
@@ -43,7 +52,13 @@ def metrics_of(lines: Sequence[Mapping[str, Any]], n_labels: int, n_attackable: 
         f"{name}_at_1_percent": to_one_percent[-1],
         f"mean_{name}_to_1_percent": sum(to_one_percent) / len(to_one_percent),
     }
-    metrics |= {f"{name} {flips}": share(flips) for flips in _BUDGETS if flips <= min(first_beyond, n_attackable)}
+    metrics |= {f"{name} {flips}": share(flips) for flips in _BUDGETS if flips <= min(first_beyond, largest_attack)}
+    if threat != "flips":
+        metrics["threat"] = threat
+    if n_sources is not None:
+        metrics["sources"] = n_sources
+        if all(type(line.get("radius_in_flips")) is int for line in lines):
+            metrics["median_radius_in_flips"] = median("radius_in_flips", (len(right) + 1) // 2)
     if labelled:
         metrics["accuracy"] = len(right) / n_points
         metrics["median_radius_over_all"] = median("radius", (n_points + 1) // 2)

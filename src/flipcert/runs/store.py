@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.files import whole_file
-from flipcert.report.result import Attack, Result
+from flipcert.labels.threats import FLIPS
+from flipcert.report.result import Attack, Result, SourcePower
 from flipcert.results.certificates import Certificates
 from flipcert.results.columns import Column, columns_of, values_of
 from flipcert.runs.folder import read_summary
+from flipcert.runs.operations import attack_of, lines_of
 
 CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"
+# The column of radii in flips, where others count sources.
+IN_FLIPS = "radius_in_flips"
 
 
 def write_results(folder: Path, results: Sequence[Result]) -> list[str]:
@@ -29,11 +33,12 @@ def write_results(folder: Path, results: Sequence[Result]) -> list[str]:
         certified, flipped = _certificate_columns(result), _attack_columns(result)
         if len(results) > 1:
             certified = {"point": np.full(len(result.certificates), point), **certified}
-            flipped = {"point": np.full(flipped["row"].size, point), **flipped}
+            flipped = {"point": np.full(len(flipped["row"]), point), **flipped}
         tables.append(pa.table(certified))
         attacks.append(pa.table(flipped))
     _write_parquet(folder / CERTIFICATES, pa.concat_tables(tables, promote_options="default"))
-    _write_parquet(folder / ATTACKS, pa.concat_tables([table for table in attacks if table.num_rows] or attacks[:1]))
+    found = [table for table in attacks if table.num_rows] or attacks[:1]
+    _write_parquet(folder / ATTACKS, pa.concat_tables(found, promote_options="default"))
     images = {"test": results[0].test_images, "train": results[0].train_images}
     names = [CERTIFICATES, ATTACKS]
     if images["test"]:
@@ -63,7 +68,9 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     folder = Path(path)
     summary = read_summary(folder)
     table = _columns(parquet.ParquetFile(folder / CERTIFICATES).read())
-    attacks = _columns(parquet.ParquetFile(folder / ATTACKS).read())
+    threat = str(summary.get("threat", FLIPS.name))
+    held = parquet.ParquetFile(folder / ATTACKS).read()
+    attacks = _columns(held) if threat == FLIPS.name else {"lines": held.to_pylist()}
     images = _read_images(folder / IMAGES)
     points = summary.get("points", [summary])
     return [_result(summary, point, i, table, attacks, images) for i, point in enumerate(points)]
@@ -82,19 +89,43 @@ def _certificate_columns(result: Result) -> dict[str, Any]:
             columns["label"] = result.labels
         if name == "radius_upper":
             columns["exact"] = c.exact
+            if result.in_flips is not None:
+                columns[IN_FLIPS] = result.in_flips
     return columns
 
 
 def _attack_columns(result: Result) -> dict[str, Any]:
     attacks = result.attacks
+    if result.certificates.threat != FLIPS.name:
+        return _operation_columns(result)
     empty = result.certificates.prediction[:0]
     return {
         "row": np.concatenate([np.full(a.indices.size, a.row) for a in attacks] or [np.empty(0, np.int64)]),
         "flip": np.concatenate([np.arange(a.indices.size) for a in attacks] or [np.empty(0, np.int64)]),
-        "training_row": np.concatenate([a.indices for a in attacks] or [np.empty(0, np.int64)]),
+        "training_row": np.concatenate([a.training_rows for a in attacks] or [np.empty(0, np.int64)]),
         "old_label": np.concatenate([a.old for a in attacks] or [empty]),
         "new_label": np.concatenate([a.new for a in attacks] or [empty]),
+        **(
+            {"annotation": np.concatenate([a.indices for a in attacks])}
+            if attacks and attacks[0].rows is not None
+            else {}
+        ),
     }
+
+
+def _operation_columns(result: Result) -> dict[str, Any]:
+    """Attacks under other threats than flips: a line for every change."""
+    import pyarrow as pa
+
+    lines = [
+        {"row": attack.row, "flip": step, **line}
+        for attack in result.attacks
+        for step, line in enumerate(lines_of(attack))
+    ]
+    names = list(lines[0]) if lines else ["row", "flip", "training_row"]
+    columns: dict[str, Any] = {name: pa.array([line[name] for line in lines]) for name in names}
+    whole = {"row", "flip", "training_row", "annotation"}
+    return {name: own.cast(pa.int64()) if name in whole else own for name, own in columns.items()}
 
 
 def _write_parquet(path: Path, table: Any) -> None:
@@ -142,9 +173,31 @@ def _result(
         **{name: _column(own, name, column) for name, column in columns_of(Certificates).items()},
         n_labels=int(summary["n_labels"]),
         n_attackable=int(summary["n_attackable"]),
+        threat=str(summary.get("threat", FLIPS.name)),
+        n_sources=summary.get("n_sources"),
         model=dict(point["settings"]),
         classes=np.array(summary["classes"]) if "classes" in summary else None,
     )
+    known = _attacks(attacks, number) if certificates.threat == FLIPS.name else _others(attacks, number, certificates)
+    powers = tuple(
+        SourcePower(own["source"], int(own["labels"]), int(own["points_changed_alone"]))
+        for own in point.get("strongest_sources", ())
+    )
+    return Result(
+        name=point["name"],
+        certificates=certificates,
+        labels=own.get("label"),
+        attacks=tuple(known),
+        test_images=images["test"],
+        train_images=images["train"],
+        digests={part: str(about["sha256"]) for part, about in summary.get("inputs", {}).items()},
+        in_flips=own.get(IN_FLIPS),
+        powers=powers,
+    )
+
+
+def _attacks(attacks: dict[str, Any], number: int) -> list[Attack]:
+    """Flips of one model, put together again."""
     mine = attacks["point"] == number if "point" in attacks else np.ones(attacks["row"].size, bool)
     flips = {name: values[mine] for name, values in attacks.items()}
     starts = np.flatnonzero(flips["flip"] == 0)
@@ -154,20 +207,22 @@ def _result(
         known.append(
             Attack(
                 row=int(flips["row"][start]),
-                indices=flips["training_row"][place],
+                indices=flips.get("annotation", flips["training_row"])[place],
+                rows=flips["training_row"][place] if "annotation" in flips else None,
                 old=flips["old_label"][place],
                 new=flips["new_label"][place],
             )
         )
-    return Result(
-        name=point["name"],
-        certificates=certificates,
-        labels=own.get("label"),
-        attacks=tuple(known),
-        test_images=images["test"],
-        train_images=images["train"],
-        digests={part: str(about["sha256"]) for part, about in summary.get("inputs", {}).items()},
-    )
+    return known
+
+
+def _others(attacks: dict[str, Any], number: int, certificates: Certificates) -> list[Attack]:
+    """The same for attacks under another threat."""
+    by_row: dict[int, list[dict[str, Any]]] = {}
+    for line in attacks["lines"]:
+        if line.get("point", 0) == number:
+            by_row.setdefault(line["row"], []).append(line)
+    return [attack_of(row, certificates.threat, lines) for row, lines in by_row.items()]
 
 
 def _column(table: dict[str, Any], name: str, column: Column) -> Any:

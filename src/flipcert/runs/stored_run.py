@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from flipcert.engine.files import refuse_odd_files
-from flipcert.report.words import plural
+from flipcert.labels.threats import FLIPS, SOURCES, THREATS
+from flipcert.report.words import Exposure, plural
 from flipcert.runs.folder import SUMMARY
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import ATTACKS, CERTIFICATES
@@ -36,6 +37,10 @@ class StoredRun:
         What computed.
     n_labels, n_attackable : int
         Number of training labels, and of those that are not trusted.
+    threat : str
+        What an attacker may do, and what radii count.
+    n_sources : int or None
+        Number of sources, if they are known.
     settings : list of Settings
         Its models.
     told : list of dict
@@ -43,7 +48,7 @@ class StoredRun:
     points : list of list of dict
         For each model, a line for each test point.
     attacks : list of dict
-        For each model, the attacks on some test points.
+        For each model, the attacks on some test points: flips, or, under another threat, lines of the table.
     """
 
     digests: dict[str, str]
@@ -52,10 +57,18 @@ class StoredRun:
     versions: dict[str, str]
     n_labels: int
     n_attackable: int
+    threat: str
+    n_sources: int | None
     settings: list[Settings]
     told: list[dict[str, Any]]
     points: list[list[dict[str, Any]]]
-    attacks: list[dict[int, list[Flip]]]
+    attacks: list[dict[int, list[Any]]]
+
+    @property
+    def exposure(self) -> Exposure:
+        """What can be attacked, as the run tells it."""
+        n_sources = self.n_sources if self.threat == SOURCES.name else None
+        return Exposure(self.n_labels, self.n_attackable, self.threat, n_sources)
 
     @classmethod
     def read(cls, folder: Path) -> StoredRun:
@@ -63,7 +76,8 @@ class StoredRun:
         if not (folder / SUMMARY).exists():
             raise ValueError(f"{folder} has no {SUMMARY}; give the folder of a run that has finished.")
         try:
-            return cls(**_summary(folder / SUMMARY), **_tables(folder))._matched()
+            summary = _summary(folder / SUMMARY)
+            return cls(**summary, **_tables(folder, summary["threat"]))._matched()
         except _Damaged as error:
             raise ValueError(
                 f"{folder} does not hold a complete run: {error}; run its command again in a new folder."
@@ -104,12 +118,20 @@ def _summary(path: Path) -> dict[str, Any]:
         settings = [Settings.from_identity(identity) for identity in summary["models"]]
         told = [
             {"name": str(point["name"]), "settings": dict(point["settings"]), "metrics": dict(point["metrics"])}
+            | {"strongest_sources": [dict(own) for own in point.get("strongest_sources", ())]}
             for point in summary.get("points", [summary])
         ]
         if len(told) != len(settings):
             raise ValueError
+        threat, n_sources = summary.get("threat", FLIPS.name), summary.get("n_sources")
+        if threat not in THREATS or not (n_sources is None or type(n_sources) is int):
+            raise ValueError
+        if threat == SOURCES.name and n_sources is None:
+            raise ValueError
         return {
-            "digests": {part: str(summary["inputs"][part]["sha256"]) for part in ("train", "test")},
+            "threat": threat,
+            "n_sources": n_sources,
+            "digests": {part: str(about["sha256"]) for part, about in summary["inputs"].items()},
             "data": dict(summary["data"]),
             "memory": int(summary["memory"]),
             "versions": dict(summary["versions"]),
@@ -122,17 +144,20 @@ def _summary(path: Path) -> dict[str, Any]:
         raise _Damaged(f"{path.name} is not what was written") from error
 
 
-def _tables(folder: Path) -> dict[str, Any]:
+def _tables(folder: Path, threat: str) -> dict[str, Any]:
     """What the tables of a run hold."""
     points: list[list[dict[str, Any]]] = []
     for model, line in _lines(folder / CERTIFICATES, ("row", "radius", "radius_upper"), ("prediction",)):
         points += [[] for _ in range(len(points), model + 1)]
         points[model].append(line)
-    attacks: list[dict[int, list[Flip]]] = []
-    for model, line in _lines(folder / ATTACKS, ("row", "training_row"), ("old_label", "new_label")):
+    attacks: list[dict[int, list[Any]]] = []
+    flips = threat == FLIPS.name
+    columns = (("row", "training_row"), ("old_label", "new_label")) if flips else (("row",), ())
+    for model, line in _lines(folder / ATTACKS, *columns):
         attacks += [{} for _ in range(len(attacks), model + 1)]
-        flip = (line["training_row"], line["old_label"], line["new_label"])
-        attacks[model].setdefault(line["row"], []).append(flip)
+        line |= {"training_row": line["annotation"]} if "annotation" in line else {}
+        own = (line["training_row"], line["old_label"], line["new_label"]) if flips else line
+        attacks[model].setdefault(line["row"], []).append(own)
     return {"points": points, "attacks": attacks}
 
 

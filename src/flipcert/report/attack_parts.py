@@ -1,0 +1,63 @@
+"""The parts of an attack, one line each: labels that are flipped, sources that lie, rows that come and go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flipcert.labels.threats import REPLACEMENTS, SOURCES
+from flipcert.report.result import Attack
+from flipcert.report.words import outside, plural, shorten
+
+_LONGEST = 16  # letters of a label
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of an attack.
+
+    Attributes
+    ----------
+    name : str
+        What it is about.
+    said : str
+        What happens to it, short enough for a list.
+    full : str
+        The same at full length.
+    row : int or None
+        The training row, if it is about one.
+    """
+
+    name: str
+    said: str
+    full: str
+    row: int | None = None
+
+
+def parts_of(attack: Attack) -> list[Part]:
+    """All parts, in the order of the attack."""
+    if attack.threat == SOURCES.name:
+        return [_source(attack, own) for own in attack.sources.tolist()]
+    changes = zip(attack.training_rows.tolist(), attack.old.tolist(), attack.new.tolist(), strict=True)
+    flips = [_change(f"row {row:,}", old, new, row) for row, old, new in changes]
+    gone = list(zip(attack.deleted.tolist(), attack.deleted_labels.tolist(), strict=True))
+    come = attack.inserted_labels.tolist()
+    if attack.threat == REPLACEMENTS.name:
+        swaps = zip(gone, come, strict=True)
+        return [_change(f"row {index:,} replaced", old, new, index) for (index, old), new in swaps]
+    flips += [Part(f"row {i:,} deleted", shorten(old, _LONGEST), outside(old), i) for i, old in gone]
+    return flips + [Part("row added", shorten(new, _LONGEST), outside(new)) for new in come]
+
+
+def _change(name: str, old: object, new: object, row: int) -> Part:
+    short = f"{shorten(old, _LONGEST)} → {shorten(new, _LONGEST)}"
+    return Part(name, short, f"{outside(old)} → {outside(new)}", row)
+
+
+def _source(attack: Attack, source: object) -> Part:
+    own = np.array([by == source for by in attack.by.tolist()], bool)
+    changed = plural(int(own.sum()), "label")
+    to = np.unique(attack.new[own]) if own.any() else attack.new[:0]
+    into = f", to {shorten(to[0], _LONGEST)}" if to.size == 1 else ""
+    return Part(shorten(source, 24), f"changes {changed}{into}", f"{outside(source)} changes {changed}{into}")

@@ -1,0 +1,193 @@
+"""Other threats than flips from the shell: what is typed, what is said, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyarrow import parquet
+
+import flipcert
+from tests.helpers.command_line import NAMES, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, refused, run, summary_of
+from tests.helpers.pages import Page
+
+WHO = np.array([f"annotator {i}" for i in np.random.default_rng(0).integers(0, 12, 75)])
+RIDGE = ("--model", "ridge", "--kernel", "rbf", "--reg", "0.5")
+SOURCES = ("--source", "who", "--threat", "sources")
+
+
+def ridge():
+    return flipcert.KernelRidge(flipcert.kernels.RBF(), reg=0.5)
+
+
+@pytest.fixture
+def crowd(data, monkeypatch):
+    """Training data with a column of annotators, and the same with three labels a row in a second table."""
+    monkeypatch.setenv("COLUMNS", "120")
+    frame = pd.DataFrame(X_TRAIN, columns=["a", "b", "c", "d"])
+    frame.assign(label=Y_TRAIN, who=WHO).to_csv("crowd.csv", index=False)
+    frame.assign(key=np.arange(75) * 2).to_csv("rows.csv", index=False)
+    rng = np.random.default_rng(1)
+    rows = rng.permutation(np.repeat(np.arange(75), 3))
+    labels = np.where(rng.random(225) < 0.8, Y_TRAIN[rows], NAMES[rng.integers(0, 3, 225)])
+    givers = rng.integers(0, 15, 225)
+    pd.DataFrame({"key": rows * 2, "label": labels, "annotator": givers}).to_csv("labels.csv", index=False)
+    return flipcert.Annotations(rows, labels, givers.astype(str))
+
+
+def table(folder):
+    return parquet.read_table(f"{folder}/certificates.parquet").to_pandas()
+
+
+def test_sources_from_a_column(crowd):
+    summary = summary_of("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "--out", "run")
+    model = ridge().fit(X_TRAIN, Y_TRAIN, source=WHO)
+    expected, in_flips = model.certify(X_TEST, threat="sources"), model.certify(X_TEST)
+    assert table("run")["radius"].tolist() == expected.radius.tolist()
+    assert table("run")["radius_in_flips"].tolist() == in_flips.radius.tolist()
+    metrics = summary["metrics"]
+    assert (summary["threat"], metrics["threat"], metrics["sources"]) == ("sources", "sources", 12)
+    assert metrics["median_radius"] == expected.median_certified_robustness(Y_TEST)
+    assert metrics["median_radius_in_flips"] == in_flips.median_certified_robustness(Y_TEST)
+    stored = json.loads(Path("run/summary.json").read_text())
+    assert (stored["threat"], stored["n_sources"]) == ("sources", 12)
+    ids, labels, points = model.source_powers(X_TEST)
+    powers = {own["source"]: (own["labels"], own["points_changed_alone"]) for own in stored["strongest_sources"]}
+    known = dict(zip(ids.tolist(), zip(labels.tolist(), points.tolist(), strict=True), strict=True))
+    assert all(known[source] == own for source, own in powers.items())
+    counts = [own["points_changed_alone"] for own in stored["strongest_sources"]]
+    assert counts == sorted(points.tolist(), reverse=True)[:10]
+
+
+def test_what_is_said_and_shown_again(crowd):
+    first = run("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "--out", "run", "--quiet")
+    assert first.exit_code == 0, first.output
+    said = " ".join(first.stdout.split())
+    assert "sources of labels 12 radii count corrupt sources" in said
+    assert "median radius in flips" in said
+    assert "certified accuracy at 1 corrupt source " in said
+    assert "of the 12 sources" in said
+    assert run("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "--out", "run", "--quiet").stdout == first.stdout
+    text = Page(Path("run/report.html").read_text()).text
+    assert "Accounts are not people" in text
+    assert "In flips: " in text
+    assert run("report", "run", "--out", "again.html").exit_code == 0
+    assert Path("again.html").read_text() == Path("run/report.html").read_text()
+
+
+def test_a_run_in_sources_is_no_run_in_flips(crowd):
+    assert run("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "--out", "run", "--quiet").exit_code == 0
+    said = refused("certify", "crowd.csv", "test.csv", *RIDGE, "--source", "who", "--out", "run", "--quiet")
+    assert 'holds another run (threat was "sources", is "flips")' in said
+    in_flips = ("certify", "crowd.csv", "test.csv", *RIDGE, "--source", "who", "--out", "flips", "--quiet")
+    assert run(*in_flips).exit_code == 0
+    assert table("flips")["radius"].tolist() == table("run")["radius_in_flips"].tolist()
+    assert run("report", "run", "flips", "--out", "both.html").exit_code == 0
+    text = Page(Path("both.html").read_text()).text
+    assert "These 2 results answer 2 different questions" in text
+    assert "their radii do not count the same: corrupt sources or flipped labels" in text
+
+
+def test_attacks_by_sources(crowd):
+    asked = ("attack", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "--row", 40, "--quiet")
+    model = ridge().fit(X_TRAIN, Y_TRAIN, source=WHO)
+    (witness,) = model.worst_flips(X_TEST[[40]], threat="sources")
+    told = json.loads(run(*asked, "--format", "json").stdout)
+    assert (told["threat"], told["size"], told["limit"]) == ("sources", len(witness), 12)
+    assert {line["source"] for line in told["changes"]} == set(witness.sources.tolist())
+    assert {line["training_row"] for line in told["changes"]} == set(witness.indices.tolist())
+    lines = list(csv.DictReader(io.StringIO(run(*asked, "--format", "csv").stdout)))
+    assert len(lines) == witness.indices.size
+    assert all(WHO[int(line["training_row"])] == line["source"] for line in lines)
+    said = " ".join(run(*asked).stdout.split())
+    assert "Row 40 is predicted as versicolor (right); " in said
+    assert ", of the 12 sources." in said
+    assert f"{witness.sources[0]} changes" in said
+    assert "the smallest attack." in said
+
+
+def test_a_sweep_in_sources(crowd):
+    result = run("sweep", "crowd.csv", "test.csv", "--model", "ridge", "--reg", "0.5,5", "-n", "1", *SOURCES, "--quiet")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "Radius: corrupt sources that correct predictions are proven to withstand." in said
+    assert "when one in a hundred of the sources, and at least one, is corrupt." in said
+    assert "An attacker can control any of the 12 sources." in said
+
+
+def test_an_ensemble_by_source(crowd):
+    summary_of("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "-n", 4, "--partition", "source", "--out", "run")
+    model = flipcert.PartitionEnsemble(ridge(), 4, partition="source").fit(X_TRAIN, Y_TRAIN, source=WHO)
+    expected = model.certify(X_TEST, threat="sources")
+    assert table("run")["radius"].tolist() == expected.radius.tolist()
+    assert table("run")["blackbox_radius"].tolist() == expected.blackbox_radius.tolist()
+    sweep = ("sweep", "crowd.csv", "test.csv", *RIDGE[:4], "-n", "1,3,5", *SOURCES, "--partition", "source", "--quiet")
+    result = run(*sweep, "--out", "sweep")
+    assert result.exit_code == 0, result.output
+    assert "flips that at least half" not in Path("sweep/report.html").read_text()
+    assert "corrupt sources that at least half withstand" in Path("sweep/report.html").read_text()
+
+
+def test_several_labels_a_row(crowd):
+    join = ("--annotations", "labels.csv", "--id", "key")
+    for threat in ("flips", "sources"):
+        for cap in (None, 10):
+            out = f"{threat}-{cap}"
+            more = () if cap is None else ("--cap", cap)
+            summary_of("certify", "rows.csv", "test.csv", *RIDGE, *join, *more, "--threat", threat, "--out", out)
+            given = crowd
+            if cap is not None:
+                given = flipcert.Annotations.capped(crowd.row, crowd.label, crowd.source, cap)
+            expected = ridge().fit(X_TRAIN, given).certify(X_TEST, threat=threat)
+            assert table(out)["radius"].tolist() == expected.radius.tolist()
+            result = run("verify", out, "rows.csv", "test.csv", "--annotations", "labels.csv", "--quiet")
+            assert result.exit_code == 0, result.output
+    assert "was made with labels from --annotations; name it." in refused(
+        "verify", "flips-None", "rows.csv", "test.csv"
+    )
+    said = refused("verify", "flips-None", "rows.csv", "test.csv", "--annotations", "crowd.csv")
+    assert "crowd.csv does not hold the annotation data of flips-None" in said
+    attack = run("attack", "rows.csv", "test.csv", *RIDGE, *join, "--row", 40, "--format", "json", "--quiet")
+    rows = [line["training_row"] for line in json.loads(attack.stdout)["flips"]]
+    (witness,) = ridge().fit(X_TRAIN, crowd).worst_flips(X_TEST[[40]])
+    assert rows == crowd.row[witness.indices].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--threat", "sources"), "--threat sources needs --source, the column that says who gave each label."),
+        (("--threat", "lies"), "--threat must be one of flips, sources, deletions, insertions, replacements, edits;"),
+        (("--source", "him"), "crowd.csv has no column 'him'; it has 'a', 'b', 'c', 'd', 'label' and 1 more."),
+        (("--id", "a"), "--id is for files of --annotations; leave it out."),
+        (("--cap", "9"), "--cap is for files of --annotations; leave it out."),
+        (("--source", "who", "--threat", "deletions"), "--threat deletions is refused by KernelRidge: "),
+        (("-n", "3", "--partition", "source"), "--partition-rule source needs --source, the column that says who gave"),
+        (
+            ("-n", "13", "--partition", "source", "--source", "who"),
+            "--partitions 13 is more than the 12 different sources",
+        ),
+        (
+            ("-n", "3", "--threat", "deletions", "--source", "who"),
+            "--threat deletions is refused by PartitionEnsemble: ",
+        ),
+        (("--source", "who", "--annotations", "none.csv"), "none.csv does not exist"),
+        (("--source", "label"), "--source label is the column of the labels of crowd.csv"),
+    ],
+    ids=lambda own: own if isinstance(own, str) else " ".join(own),
+)
+def test_one_sentence_for_what_is_wrong(crowd, options, said):
+    drop = () if "who" in options else ("--drop", "who")
+    assert said in refused("certify", "crowd.csv", "test.csv", "--model", "ridge", *options, *drop, "--quiet")
+
+
+def test_annotations_without_sources(crowd):
+    pd.read_csv("labels.csv").drop(columns="annotator").to_csv("nobody.csv", index=False)
+    asked = ("certify", "rows.csv", "test.csv", "--annotations", "nobody.csv", "--id", "key", "--quiet")
+    assert "--threat sources needs --source" in refused(*asked, "--threat", "sources")
+    assert run(*asked).exit_code == 0

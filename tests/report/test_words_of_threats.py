@@ -1,0 +1,200 @@
+"""Every sentence, axis and column follows the threat: nothing that counts one thing can be read as another."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flipcert import plots
+from flipcert.labels.threats import THREATS
+from flipcert.report import report_page
+from flipcert.report.cohorts import cohorts
+from flipcert.report.key_figures import summarise
+from flipcert.report.result import Result
+from flipcert.report.units import unit_of
+from tests.helpers.pages import Page
+from tests.helpers.results import made_up, some_trusted, under
+
+OTHERS = [name for name in THREATS if name != "flips"]
+# What is said of flips where it is about something else: what is not covered, what a replacement is, what edits are.
+ASIDE = (
+    "Flipped labels",
+    "a flipped label is one such replacement",
+    "labels that an attacker may flip, or the certificate is void",
+    "An edit flips one label",
+    "Attackers may flip labels",
+    "an attacker flips, deletes and adds",
+    "Whichever labels are flipped",
+    "neither flip nor delete",
+)
+
+
+def said_by(results):
+    """Text of a page, with all that a pointer or a screen reader finds."""
+    page = Page(report_page(results))
+    spoken = ("title", "aria-label", "content", "aria-valuetext", "data-curves")
+    return f"{page.text} {' '.join(own[name] for _, own in page.tags for name in spoken if own.get(name))}"
+
+
+@pytest.mark.parametrize("trusted", [0, 1000])
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("threat", OTHERS)
+def test_no_sentence_of_a_page_speaks_of_flips(threat, labelled, trusted):
+    result = under(made_up(beyond=0.1), threat)
+    result = replace(result, in_flips=None, labels=result.labels if labelled else None)
+    if trusted:
+        result = replace(result, certificates=replace(result.certificates, n_attackable=5000 - trusted))
+    said = said_by([result])
+    for own in ASIDE:
+        said = said.replace(own, "")
+    assert not re.findall(r"[^.]{0,60}\bflip(?!cert).{0,40}", said)
+    unit = unit_of(threat)
+    assert unit.all_made in said
+    assert f"{unit.nouns} that a prediction is proven to withstand" in said
+    assert f"threat{threat}" in said.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("threat", "told"),
+    [
+        ("sources", "withstand 3 corrupt sources, 7.5 % of the 40 sources."),
+        ("deletions", "withstand 66 deleted rows, 1.3 % of the training set."),
+        ("insertions", "withstand 66 added rows, 1.3 % of the training set."),
+        ("replacements", "withstand 66 replaced rows, 1.3 % of the training set."),
+        ("edits", "withstand 66 edits, 1.3 % of the training set."),
+        ("flips", "withstand 66 flipped labels, 1.3 % of the training set."),
+    ],
+)
+def test_headlines(threat, told):
+    result = made_up() if threat == "flips" else under(made_up(), threat)
+    assert told in said_by([result])
+
+
+def test_as_many_added_rows_as_there_are_rows_are_not_called_any():
+    c = made_up(20, 500, votes=False).certificates
+    for threat in ("insertions", "edits"):
+        noun = unit_of(threat).nouns
+        c = replace(c, radius=np.full(20, 500), radius_upper=np.full(20, 500), threat=threat, n_attackable=0)
+        said = said_by([Result("", c, None)])
+        assert f"All 20 predictions withstand 500 or more {noun}." in said
+        assert f"Withstands 500 or more {noun}." in said
+        assert "withstand any" not in said.lower()
+        assert "No row can be" not in said
+
+
+def test_all_sources_together():
+    c = under(made_up(20, 500, votes=False), "sources").certificates
+    c = replace(c, radius=np.full(20, 40), radius_upper=np.full(20, 40))
+    said = said_by([Result("", c, None)])
+    assert "All 20 predictions withstand any labels of the 40 sources." in said
+    assert "Not even all sources together change 20 predictions." in said
+    sealed = said_by([Result("", replace(c, n_attackable=0), None)])
+    assert "No source can change a label: all 500 training labels are trusted." in sealed
+
+
+def test_trusted_labels_of_sources_and_trusted_rows():
+    result = made_up()
+    c = replace(under(result, "sources").certificates, n_attackable=4000)
+    said = said_by([Result("", c, result.labels)])
+    assert "of the 40 sources; 1,000 labels are trusted." in said
+    assert "1,000 of the 5,000 training labels are trusted: not even their source can change them." in said
+    c = replace(under(result, "deletions").certificates, n_attackable=4000)
+    said = said_by([Result("", c, result.labels)])
+    assert "1.7 % of the 4,000 rows that are not trusted; 1,000 are trusted." in said
+    assert "deleted rows, share of those not trusted" in said
+    assert "1,000 of the 5,000 training rows are trusted: an attacker cannot delete them." in said
+
+
+def test_how_many_would_have_to_collude():
+    result = under(made_up(), "sources")
+    said = said_by([result])
+    assert "At least 4 of the 40 sources would have to collude to change any one of these predictions." in said
+    alone, pair = (100 * np.mean(result.certificates.radius_upper < own) for own in (1, 2))
+    assert f"One source alone can change {alone:.1f} % of all 200 predictions, two can change {pair:.1f} %" in said
+    assert "Counted label by label, at least half of the correct predictions withstand 66 flips" in said
+    assert "Accounts are not people." in said
+    assert "give a coarser id as the source" in said
+    weak = replace(result.certificates, radius=np.zeros(200, int), radius_upper=np.zeros(200, int))
+    said = said_by([replace(result, certificates=weak, attacks=())])
+    assert "can each be changed by a single corrupt source, of the 40 sources." in said
+    assert "No collusion is needed for that: one source is enough" in said
+
+
+def test_the_table_of_sources():
+    result = under(made_up(), "sources")
+    text = Page(report_page([result])).text
+    assert "worker 0 100 2.0 % 9 4.5 %" in re.sub(r"\s+", " ", re.sub(r"(?<=\d)(?=worker)", " ", text)) or (
+        "worker 01002.0 %94.5 %" in text
+    )
+    assert "In flips: " in text
+    assert "at least half withstand" in text
+    bare = Page(report_page([replace(result, powers=(), in_flips=None)])).text
+    assert "can change alone" not in bare
+    assert "In flips" not in bare
+
+
+def test_parts_of_attacks():
+    said = said_by([under(made_up(), "sources")])
+    assert re.search(r"worker 0 changes \d+ labels", said)
+    assert "Sources that are listed belong to a known attack" in said
+    assert re.search(r"row \d+ deleted \d", said_by([under(made_up(), "deletions")]))
+    assert re.search(r"row added \d", said_by([under(made_up(), "insertions")]))
+    assert re.search(r"row \d+ replaced \d → \d", said_by([under(made_up(), "replacements")]))
+
+
+def test_an_attack_that_is_not_larger_than_the_radius_is_refused():
+    result = under(made_up(), "sources")
+    lifted = replace(result.certificates, radius=result.certificates.radius + 1)
+    with pytest.raises(ValueError, match=r"an attack of \d+ corrupt sources on row"):
+        report_page([replace(result, certificates=lifted)])
+
+
+def test_threats_are_never_compared():
+    flips, again = made_up(name="a"), made_up(name="b", seed=1)
+    sources, more = under(made_up(name="c"), "sources"), under(made_up(name="d"), "sources", n_sources=50)
+    assert list(cohorts([flips, sources, again, more]).values()) == [[0, 2], [1], [3]]
+    said = said_by([flips, sources, again])
+    assert "their radii do not count the same: flipped labels or corrupt sources" in said
+    assert "200 test points with true labels, 5,000 training labels, radii in corrupt sources of 40" in said
+    assert "Poisoned training data: what the predictions withstand" in said
+    assert "their labels do not come from as many sources" in said_by([sources, more])
+
+
+def test_plots():
+    result = under(made_up(), "sources")
+    c, y = result.certificates, result.labels
+    assert plots.plot_certified_accuracy(c, y).axes[0].get_xlabel() == "corrupt sources\n(of 40 sources)"
+    axes = plots.plot_median_robustness({1: c, 10: c}, y).axes[0]
+    assert axes.get_ylabel() == "corrupt sources\n(of 40 sources)"
+    assert axes.get_title() == "Corrupt sources that at least half of the correct predictions withstand"
+    withstood = "corrupt sources that a prediction is proven to withstand\n(of 40 sources)"
+    assert plots.plot_radii(c, y).axes[0].get_xlabel() == withstood
+    assert plots.plot_radius_by_class(c, y).axes[0].get_xlabel() == withstood
+    added = replace(made_up().certificates, threat="insertions", n_attackable=3000)
+    assert plots.plot_certified_accuracy(added, y).axes[0].get_xlabel() == "added rows"
+    gone = replace(added, threat="deletions")
+    told = "deleted rows\n(of 3,000 rows that are not trusted; 2,000 are trusted)"
+    assert plots.plot_certified_accuracy(gone, y).axes[0].get_xlabel() == told
+    with pytest.raises(ValueError, match=r"certificates must be of one threat.*got 'flips', 'sources'\."):
+        plots.plot_certified_accuracy({"a": made_up().certificates, "b": c}, y)
+    with pytest.raises(ValueError, match="of one threat"):
+        plots.plot_median_robustness({1: made_up().certificates, 2: c}, y)
+
+
+def test_key_figures_name_the_threat():
+    assert "threat" not in summarise(made_up())
+    summary = summarise(under(made_up(), "sources"))
+    assert (summary["threat"], summary["sources"], summary["median_radius_in_flips"]) == ("sources", 40, 66)
+    assert list(summary["certified_accuracy"]) == ["1", "2", "5", "10", "20"]
+    assert summarise(under(some_trusted(made_up(), 0), "insertions"))["certified_accuracy"] != {}
+
+
+def test_a_threat_without_words_of_its_own_has_plain_ones():
+    c = replace(made_up().certificates, threat="swaps")
+    said = said_by([Result("", c, None)])
+    assert "swaps, 1.3 % of the training set." in said
+    assert "swaps that a prediction is proven to withstand" in said
+    assert "flipped label" not in said
