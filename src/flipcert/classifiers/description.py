@@ -29,6 +29,8 @@ _MODELS = {
 _KERNELS = {kind: name for name, kind in NAMED.items()}
 # What changes no result.
 _WITHOUT_EFFECT = ("n_jobs", "verbose")
+# What is told only where somebody gave it.
+_IF_GIVEN = ("max_norm",)
 _MOST_VALUES = 20
 _LONGEST_NAME = 120
 
@@ -48,6 +50,9 @@ def describe(model: Any) -> dict[str, Any]:
         return {"model": _named(model)}
     given = {name: value for name, value in model.get_params(deep=False).items() if name not in _WITHOUT_EFFECT}
     classes = given.pop("classes", None)
+    for name in _IF_GIVEN:
+        if name in given and given[name] is None:
+            del given[name]
     if "n_partitions" in given:
         told = describe(given["estimator"]) | {"partitions": _plain(given["n_partitions"])}
         told["partition_rule"] = given["partition"] if isinstance(given["partition"], str) else "given"

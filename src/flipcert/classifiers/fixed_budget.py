@@ -75,6 +75,8 @@ class FixedBudget(CertifiedByCosts):
     array([4, 6, 5, 6, 6])
     """
 
+    _why_rows_must_stay = "a function that was asked about labels says nothing about rows that come or go"
+
     def __init__(
         self,
         estimator: Any,

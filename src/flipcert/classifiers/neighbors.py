@@ -47,6 +47,8 @@ class WeightedNeighbors(LabelLinearClassifier):
     array([4, 4, 4, 4, 4])
     """
 
+    _why_rows_must_stay = "who is among the nearest changes when a row comes or goes"
+
     def __init__(
         self,
         n_neighbors: int | None = 5,

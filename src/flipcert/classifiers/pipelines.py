@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcert.classifiers.description import behind
 from flipcert.labels.known_transformers import require_label_free
 from flipcert.labels.own_methods import require_proven
 from flipcert.labels.randomness import chances
-from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of
+from flipcert.labels.row_by_row import require_row_by_row
+from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of, transforms
+from flipcert.labels.threats import DELETIONS, THREATS
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
@@ -27,8 +30,10 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
         :class:`flipcert.LabelFree` around any other, or a ``FrozenEstimator``. Whatever is random needs a seed.
     X : array-like of shape (n_test, n_features)
         Test inputs.
-    threat : {"flips"}, default="flips"
-        What an attacker does to the training set.
+    threat : str, default="flips"
+        What an attacker does to the training set, as in the estimator's own method. Where rows come and go,
+        transformers must treat each row by itself: a ``Normalizer``, or one that was fitted elsewhere and frozen. Rows
+        to insert are known as features only, so behind a transformer there are no attacks that insert rows.
     **options
         Passed on to the estimator's ``certify``, such as ``exact=True``.
 
@@ -56,8 +61,13 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
     >>> flipcert.certify(model, X[1::2]).radius[:5]
     array([ 5,  7, 10, 14,  7])
     """
-    classifier, inputs = _classifier_and_inputs(model, X, "certify")
+    classifier, inputs = _classifier_and_inputs(model, X, "certify", threat)
     certificates: Certificates = classifier.certify(inputs, **_named(threat), **options)
+    if _inserts_features(model, threat):
+        # Which inputs would become the features of an attack is not known.
+        target = np.ma.masked_array(certificates.target, mask=True)
+        unknown = np.full(len(certificates), certificates.limit)
+        certificates = replace(certificates, radius_upper=unknown, target=target)
     return replace(certificates, model=behind(model, certificates.model))
 
 
@@ -70,8 +80,10 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
         As in :func:`flipcert.certify`.
     X : array-like of shape (n_test, n_features)
         Test inputs.
-    threat : {"flips"}, default="flips"
-        What an attacker does to the training set.
+    threat : str, default="flips"
+        What an attacker does to the training set, as in the estimator's own method. Where rows come and go,
+        transformers must treat each row by itself: a ``Normalizer``, or one that was fitted elsewhere and frozen. Rows
+        to insert are known as features only, so behind a transformer there are no attacks that insert rows.
     **options
         Passed on to the estimator's ``worst_flips``, such as ``exact=True``.
 
@@ -94,9 +106,9 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
     >>> f"{len(witness)} flips turn {y[1]} into {flipped[0]}"
     '6 flips turn 0 into 1'
     """
-    classifier, inputs = _classifier_and_inputs(model, X, "worst_flips")
+    classifier, inputs = _classifier_and_inputs(model, X, "worst_flips", threat)
     witnesses: list[Witness | None] = classifier.worst_flips(inputs, **_named(threat), **options)
-    return witnesses
+    return [None] * len(witnesses) if _inserts_features(model, threat) else witnesses
 
 
 def _named(threat: str) -> dict[str, str]:
@@ -104,10 +116,25 @@ def _named(threat: str) -> dict[str, str]:
     return {} if isinstance(threat, str) and threat == "flips" else {"threat": threat}
 
 
-def _classifier_and_inputs(model: Any, X: ArrayLike, question: str) -> tuple[Any, Any]:
-    """The classifier that answers, and the rows as it sees them, if labels and chance have no say in these."""
+def _changes_rows(threat: str) -> bool:
+    """Whether rows come and go; threats that there are not are refused by whoever is asked about them."""
+    return isinstance(threat, str) and threat in THREATS and THREATS[threat].changes_rows
+
+
+def _inserts_features(model: Any, threat: str) -> bool:
+    """Whether an attack on the classifier at the end would insert features, not inputs."""
+    return _changes_rows(threat) and threat != DELETIONS.name and transforms(model)
+
+
+def _classifier_and_inputs(model: Any, X: ArrayLike, question: str, threat: str) -> tuple[Any, Any]:
+    """The classifier that answers, and the rows as it sees them, if labels and chance have no say in these.
+
+    Nor may other rows, where these come and go.
+    """
     for pipeline in pipelines_of(model):
         require_label_free(pipeline)
+        if _changes_rows(threat):
+            require_row_by_row(pipeline, threat)
         for name, step in pipeline.steps[:-1]:
             chance = next(chances(step, name), None)
             if chance is not None:

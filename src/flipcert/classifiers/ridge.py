@@ -57,6 +57,8 @@ class KernelRidge(KernelClassifier):
     array([3, 3, 2, 7, 3])
     """
 
+    _why_rows_must_stay = "the weights of all samples change when a row comes or goes"
+
     def __init__(
         self,
         kernel: Any = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.kernel_classifier import KernelClassifier
+from flipcert.labels.threats import Threat
+from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_number
+from flipcert.linear.insertions import Insertions
 from flipcert.linear.kernel_rows import largest_row_sum, svm_weights
 from flipcert.linear.weights import Weights
 
@@ -35,6 +39,10 @@ class KernelSVM(KernelClassifier):
         attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
     n_jobs : int, optional
         Threads; all cores by default.
+    max_norm : float, optional
+        The largest norm that an input may have, of the training set or of a row that an attacker adds: the threats
+        "insertions", "replacements" and "edits" need it with kernels that grow with their inputs, "linear" and NTK. A
+        training input that is longer is refused.
 
     Attributes
     ----------
@@ -59,16 +67,43 @@ class KernelSVM(KernelClassifier):
         C: float | str = "auto",
         classes: ArrayLike | None = None,
         n_jobs: int | None = None,
+        max_norm: float | None = None,
     ) -> None:
         self.kernel = kernel
         self.C = C
         self.classes = classes
         self.n_jobs = n_jobs
+        self.max_norm = max_norm
+
+    def _check_parameters(self) -> None:
+        if self.max_norm is not None:
+            check_number(self.max_norm, "max_norm")
+
+    def _fit(self, training: TrainingSet) -> None:
+        super()._fit(training)
+        insertions = Insertions(
+            self._kernel,
+            self.X_fit_,
+            None if self.max_norm is None else float(self.max_norm),
+            None if self._takes_any_C else float(self.C),
+        )
+        insertions.refuse_long_inputs()
+        self.label_linear_ = replace(self.label_linear_, insertions=insertions)
+
+    def _refusal(self, threat: Threat) -> str | None:
+        if not threat.changes_rows:
+            return super()._refusal(threat)
+        assert self.label_linear_.insertions is not None, "fitted"
+        return self.label_linear_.insertions.refusal(threat)
+
+    @property
+    def _takes_any_C(self) -> bool:
+        return isinstance(self.C, str) and self.C == "auto"
 
     def _make_weights(self, X: NDArray[Any]) -> Weights:
         self._fit_kernel(X)
         self.__dict__.pop("_largest_row_sum", None)
-        if not (isinstance(self.C, str) and self.C == "auto"):
+        if not self._takes_any_C:
             C = check_number(self.C, 'C, if not "auto",')
             # Row sums are rounded; a C that is too large only by that much is at the threshold, not above it.
             rounding = X.shape[0] * float(np.finfo(np.float64).eps)

@@ -42,7 +42,7 @@ class LinearVotes(Electorate):
         slim.weights = self.weights.slim()
         if slim.weights is self.weights:
             return self
-        slim.voters = [Voter(None, voter.members, voter.can_turn) for voter in self.voters]
+        slim.voters = [Voter(None, voter.members, voter.can_turn, voter.rows) for voter in self.voters]
         return slim
 
     def release(self) -> None:

@@ -28,7 +28,7 @@ from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
-from flipcert.labels.steps import require_classifier, takes_a_kernel_matrix
+from flipcert.labels.steps import final_step, require_classifier, takes_a_kernel_matrix
 from flipcert.labels.threats import FLIPS, Threat
 from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_choice
@@ -77,7 +77,7 @@ class PartitionEnsemble(CertifiedClassifier):
     classes_ : ndarray
         The label space, sorted; ties go to the class that comes first.
     partition_ : ndarray of int64
-        Partition of each training row.
+        Partition of each training row; of each annotation, with ``partition="source"``.
     estimators_ : list
         The fitted base classifiers.
     C_max_ : float
@@ -126,14 +126,17 @@ class PartitionEnsemble(CertifiedClassifier):
         pairwise = takes_a_kernel_matrix(self.estimator)
         if pairwise and inputs.shape[0] != inputs.shape[1]:
             raise ValueError(f'X must be square with kernel="precomputed"; got shape {inputs.shape}.')
+        # All labels of a source go together, also where they are about rows that others have labelled too.
+        deals_labels = isinstance(self.partition, str) and self.partition == "source"
+        dealt = training.annotations.row[:, None] if deals_labels and training.annotations is not None else inputs
         self.partition_ = assign_partitions(
-            inputs, self.n_partitions, self.partition, self.random_state, training.labels.sources
+            dealt, self.n_partitions, self.partition, self.random_state, training.labels.sources
         )
         self.dtype_ = inputs.dtype
         self._pairwise = pairwise
         self._rule = self.partition if isinstance(self.partition, str) else "given"
         fitted = counted(self.n_partitions, "partitions")
-        parts = cut(training, self.partition_, self.n_partitions, pairwise)
+        parts = cut(training, self.partition_, self.n_partitions, pairwise, deals_labels)
         voters = map_tasks(partial(fit_voter, self.estimator, self.classes_), parts, self.n_jobs, done=fitted)
         self.electorate_ = self._electorate(voters)
         self.estimators_ = [voter.estimator for voter in voters]
@@ -168,6 +171,12 @@ class PartitionEnsemble(CertifiedClassifier):
         if self._rule != "hash":
             return f'{_WHERE_ROWS_GO[self._rule]}; partition="hash" keeps every row in its place'
         return None
+
+    def _refusal_of_annotations(self) -> str | None:
+        if is_label_linear(self.estimator):
+            return None
+        name = type(final_step(self.estimator)).__name__
+        return f"{name} is fitted to one label a row, and votes of it prove nothing about means of labels"
 
     def _certify(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Certificates]:
         def certify(voters: Electorate, block: NDArray[Any], n_rows: int) -> Certificates:
@@ -266,7 +275,7 @@ class PartitionEnsemble(CertifiedClassifier):
             mine = np.flatnonzero(np.isin(witness.indices, voter.members))
             if mine.size:
                 own = Witness(np.searchsorted(voter.members, witness.indices[mine]), witness.labels[mine])
-                inputs = voter.model_inputs(rows[:, voter.members] if self._pairwise else rows)
+                inputs = voter.model_inputs(rows[:, voter.rows] if self._pairwise else rows)
                 winners = voter.model.replay(inputs, own).argmax(axis=1)
                 for step, winner in zip(mine, winners[1:], strict=True):
                     path[step + 1 :, i] = winner

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from flipcert.engine.cluster.packing import SelectedRows
 from flipcert.engine.mapped import is_large
 from flipcert.ensemble.partition import RowsByPartition
+from flipcert.labels.annotations import Annotations
 from flipcert.labels.labels import Labels
 from flipcert.labels.sources import Sources
 from flipcert.labels.training_set import TrainingSet
@@ -26,44 +27,62 @@ class Part:
     number : int
         Of the partition.
     members : SelectedRows
-        Its samples, as rows of the whole training set.
+        Its labels, as places in the whole training set.
+    rows : SelectedRows
+        The rows that they are about; the same places, unless rows have several labels.
     inputs, targets : SelectedRows
     trusted : SelectedRows or None
         Labels that an attacker cannot flip; None if nobody named any.
     sources : SelectedRows or None
         The source of each label, as its place among all sources; None if nobody said.
+    annotations : Annotations or None
+        The labels, where rows have several.
     """
 
     number: int
     members: SelectedRows
+    rows: SelectedRows
     inputs: SelectedRows
     targets: SelectedRows
     trusted: SelectedRows | None
     sources: SelectedRows | None
+    annotations: Annotations | None = None
 
 
-def cut(training: TrainingSet, numbers: NDArray[np.int64], n_partitions: int, pairwise: bool) -> Iterator[Part]:
-    """All parts, given the partition of each row; of a kernel matrix, columns are cut like rows."""
-    inputs, sources = training.inputs, training.labels.sources
+def cut(
+    training: TrainingSet, numbers: NDArray[np.int64], n_partitions: int, pairwise: bool, deals_labels: bool = False
+) -> Iterator[Part]:
+    """All parts, given the partition of each row, or of each label of a row; of a kernel matrix, columns are cut too.
+
+    A row with labels in several partitions is in each of these.
+    """
+    inputs, sources, annotations = training.inputs, training.labels.sources, training.annotations
     # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
-    together = RowsByPartition(inputs, numbers, n_partitions) if is_large(inputs) and not pairwise else None
+    in_file = is_large(inputs) and not pairwise and (annotations is None or not deals_labels)
+    together = RowsByPartition(inputs, numbers, n_partitions) if in_file else None
+    of_labels = numbers if annotations is None or deals_labels else numbers[annotations.row]
 
     def selected(values: NDArray[Any] | None, members: NDArray[np.int64]) -> SelectedRows | None:
         return None if values is None else SelectedRows(values, members)
 
     for number in range(n_partitions):
-        members = np.flatnonzero(numbers == number)
+        members = rows = np.flatnonzero(of_labels == number)
+        labels = None
+        if annotations is not None and members.size:
+            labels, rows = annotations.some(members)
         if together is not None:
             own = together[number]
         else:
-            own = SelectedRows(inputs, np.ix_(members, members) if pairwise else members)
+            own = SelectedRows(inputs, np.ix_(rows, rows) if pairwise else rows)
         yield Part(
             number=number,
             members=SelectedRows(members, ...),
+            rows=SelectedRows(rows, ...),
             inputs=own,
             targets=SelectedRows(training.targets, members),
             trusted=selected(training.trusted, members),
             sources=selected(None if sources is None else sources.codes, members),
+            annotations=labels,
         )
 
 

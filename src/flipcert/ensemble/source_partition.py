@@ -20,7 +20,8 @@ def partition_by_source(source: Any, n_rows: int, n_partitions: int) -> NDArray[
     sources = source if isinstance(source, Sources) else check_sources(source, n_rows)
     if sources is None:
         raise ValueError(
-            'partition="source" needs to know who gave the labels; pass one id a label to fit(X, y, source=...).'
+            'partition="source" needs to know who gave the labels; pass one id a label to fit(X, y, source=...), '
+            "or to Annotations."
         )
     if n_partitions > len(sources):
         raise ValueError(

@@ -17,6 +17,8 @@ from flipcert.engine.magnitude import BY_FEATURES, refuse_underflow
 from flipcert.engine.rounding import SAFETY
 from flipcert.ensemble.voters import Voter
 from flipcert.linear.product import Product
+from flipcert.linear.shared_rows import SharedRows, Shares
+from flipcert.linear.weights import Weights
 
 
 class VoterWeights:
@@ -35,12 +37,18 @@ class VoterWeights:
         self.labels = [voter.label_linear.labels for voter in voters]
         self.bounds = np.cumsum([0] + [labels.n_labels for labels in self.labels])
         self._dtype = np.result_type(*(voter.label_linear.weights.dtype for voter in voters))
+        weights = [voter.label_linear.weights for voter in voters]
+        # Where rows have several labels, the product is one for the rows.
+        has_shares = any(isinstance(own, SharedRows) for own in weights)
+        self._shares = Shares.join([Shares.of(own) for own in weights]) if has_shares else None
         self._product = self._join_products()
         self._buffers = Buffers()
 
     def _join_products(self) -> Product | None:
         """One product for all voters, if each is one of the same inputs."""
-        products = [None if voter.transforms else voter.label_linear.weights.product for voter in self._voters]
+        products = [
+            None if voter.transforms else _of_rows(voter.label_linear.weights).product for voter in self._voters
+        ]
         return None if None in products else Product.join([product for product in products if product is not None])
 
     def slim(self) -> VoterWeights:
@@ -57,8 +65,9 @@ class VoterWeights:
 
     @property
     def bytes_per_row(self) -> int:
-        """Memory of the weights."""
-        return int(self.bounds[-1]) * self._dtype.itemsize
+        """Memory of the weights, and of those of the rows where these are shared."""
+        of_rows = 0 if self._shares is None else self._shares.n_rows
+        return (int(self.bounds[-1]) + of_rows) * self._dtype.itemsize
 
     def of(self, i: int) -> slice:
         """Columns of one voter."""
@@ -88,7 +97,7 @@ class VoterWeights:
     def why(self, X: NDArray[Any], small: bool) -> str:
         """What in some voter makes weights so small, or so large."""
         for voter in self._voters:
-            inputs = voter.model_inputs(X[:, voter.members] if self._pairwise else X)
+            inputs = voter.model_inputs(X[:, voter.rows] if self._pairwise else X)
             reason = voter.label_linear.weights.why(inputs, small)
             if reason != BY_FEATURES:
                 return reason
@@ -99,18 +108,28 @@ class VoterWeights:
         if self._product is not None:
             features = self._product.features(X)
             refuse_underflow(self._product.lost(features[:n_rows]))
-            self._product.weights(features, weights)
-            return weights[:n_rows], SAFETY * self._product.rounding(features[:n_rows])
+            rounding = self._product.rounding(features[:n_rows])
+            if self._shares is None:
+                self._product.weights(features, weights)
+                return weights[:n_rows], SAFETY * rounding
+            with self._buffers.borrow((X.shape[0], self._shares.n_rows), self._dtype) as of_rows:
+                self._shares.write(self._product.weights(features, of_rows), weights)
+            return weights[:n_rows], SAFETY * self._shares.rounding(rounding)
         tolerance = np.empty((n_rows, len(self._voters)))
         for i, voter in enumerate(self._voters):
             formed = voter.label_linear.weights
-            inputs = formed.features(voter.model_inputs(X[:, voter.members] if self._pairwise else X))
+            inputs = formed.features(voter.model_inputs(X[:, voter.rows] if self._pairwise else X))
             own = np.empty((X.shape[0], voter.members.size), formed.dtype)
             formed.form(inputs, own)
             refuse_underflow(formed.lost(inputs[:n_rows], partial(_largest_of_rows, own[:n_rows])))
             weights[:, self.of(i)] = own
             tolerance[:, i] = SAFETY * formed.rounding(inputs[:n_rows], own[:n_rows])
         return weights[:n_rows], tolerance
+
+
+def _of_rows(weights: Weights) -> Weights:
+    """Weights of the rows, if they are shared by several labels each."""
+    return weights.of_rows if isinstance(weights, SharedRows) else weights
 
 
 def _largest_of_rows(weights: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from flipcert.classifiers.label_linear import LabelLinearClassifier
 from flipcert.ensemble.parts import Part
 from flipcert.ensemble.turns import turn_of
+from flipcert.labels.annotations import Annotations
 from flipcert.labels.encoding import predicted_indices, refuse_other_classes
 from flipcert.labels.known_transformers import is_label_free
 from flipcert.labels.own_methods import require_proven
@@ -29,14 +30,17 @@ class Voter:
     ----------
     estimator : estimator
     members : ndarray
-        Its training samples, as rows of the whole training set.
+        Its training labels, as places in the whole training set.
     can_turn : bool
         Whether it has a label that can be flipped.
+    rows : ndarray
+        The rows that its labels are about; the same places, unless rows have several labels.
     """
 
     estimator: Any
     members: NDArray[np.int64]
     can_turn: bool
+    rows: NDArray[np.int64]
 
     @property
     def model(self) -> Any:
@@ -93,7 +97,7 @@ def vote(estimator: Any, X: NDArray[Any], classes: NDArray[Any], n_rows: int | N
 
 def fit_voter(estimator: Any, classes: NDArray[Any], part: Part) -> Voter:
     """Fit a copy of the estimator on one partition; one without samples votes for the first class."""
-    members, y = part.members.values, part.targets.values
+    members, rows, y = part.members.values, part.rows.values, part.targets.values
     trusted = None if part.trusted is None else part.trusted.values
     can_turn = bool(members.size) and (trusted is None or not bool(trusted.all()))
     model = clone(estimator)
@@ -103,14 +107,14 @@ def fit_voter(estimator: Any, classes: NDArray[Any], part: Part) -> Voter:
     if white_box:
         require_proven(final_step(estimator), "flip_costs")
     if members.size == 0:
-        return Voter(ConstantVote(classes[0]), members, can_turn)
+        return Voter(ConstantVote(classes[0]), members, can_turn, rows)
     if white_box:
         _fit_white_box(model, part, y, classes, trusted)
-        return Voter(model, members, can_turn)
+        return Voter(model, members, can_turn, rows)
     if np.unique(y).size == 1:
-        return Voter(ConstantVote(y[0]), members, can_turn)
+        return Voter(ConstantVote(y[0]), members, can_turn, rows)
     with turn_of(model):
-        return Voter(model.fit(part.inputs.values, y), members, can_turn)
+        return Voter(model.fit(part.inputs.values, y), members, can_turn, rows)
 
 
 def _fit_white_box(
@@ -126,9 +130,14 @@ def _fit_white_box(
     # is asked for flips.
     told = {"trusted": trusted} if part.sources is None else {"trusted": trusted, "source": part.sources.values}
     taken = inspect.signature(final_step(model).fit).parameters
+    labels: NDArray[Any] | Annotations = y
+    if part.annotations is not None:
+        labels, told = part.annotations, {}
     try:
         with turn_of(model):
-            model.fit(part.inputs.values, y, **{f"{step}{name}": own for name, own in told.items() if name in taken})
+            model.fit(
+                part.inputs.values, labels, **{f"{step}{name}": own for name, own in told.items() if name in taken}
+            )
     except ValueError as error:
         raise ValueError(f"partition {number} could not be fitted: {error}") from error
     classifier = final_step(model)

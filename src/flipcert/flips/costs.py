@@ -86,13 +86,22 @@ def flip_costs(
 
 @dataclass
 class Radii:
-    """Cheapest change of prediction of a block of rows; ``target`` is -1 where nothing changes it."""
+    """Cheapest change of prediction of a block of rows; ``target`` is -1 where nothing changes it.
+
+    ``upper`` is the cost of an attack that is known, where that may be another than the proven one.
+    """
 
     prediction: NDArray[np.int64]
     runner_up: NDArray[np.int64]
     cost: NDArray[np.int64]
     target: NDArray[np.int64]
     margin: NDArray[np.float64]
+    upper: NDArray[np.int64] | None = None
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """Cost of the cheapest attack that is known."""
+        return self.cost if self.upper is None else self.upper
 
 
 def cost_block(

@@ -23,7 +23,7 @@ from flipcert.flips.costs import Radii
 from flipcert.flips.rows import DoubleRow, IntegerRow
 from flipcert.flips.whole_rows import Rows
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import FLIPS, Threat
+from flipcert.labels.threats import DELETIONS, FLIPS, Threat
 from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness, classes_after
 
@@ -132,6 +132,10 @@ def open_costs(costs: FlipCosts, rows: Rows, labels: Labels, threat: Threat = FL
     A rival that is removed need not be beaten, so no cost is proven beyond that of removing another class; an attack
     that may leave no label of its class, or of any other, is given up.
     """
+    if threat is DELETIONS:
+        # A training set needs a row.
+        lower, upper = (np.where(own == labels.n_labels, labels.unreachable, own) for own in (costs.lower, costs.upper))
+        costs = replace(costs, lower=lower, upper=upper)
     if labels.space_is_fixed or max(costs.lower.max(), costs.upper.max()) < threat.to_empty(labels).min():
         return costs
     own = np.arange(labels.n_classes) == costs.prediction[:, None]
@@ -143,7 +147,7 @@ def open_costs(costs: FlipCosts, rows: Rows, labels: Labels, threat: Threat = FL
     if threat is FLIPS:
         known = _lawful_upper(costs.upper, rows, labels)
     reached = np.arange(labels.n_classes) == radii.target[:, None]
-    known = np.where(reached, radii.cost[:, None], known)
+    known = np.where(reached, radii.known[:, None], known)
     return replace(costs, lower=np.where(own, 0, proven), upper=np.where(own, 0, known))
 
 

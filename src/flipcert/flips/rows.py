@@ -8,7 +8,7 @@ compiled ones, run by the interpreter: one source, two arithmetics, and no secon
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -183,14 +183,17 @@ class Integers(Row):
 
 
 class IntegerRow(Integers):
-    """All weights of a row in integers."""
+    """All weights of a row in integers, with ``others`` in the same unit."""
 
-    def __init__(self, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> None:
+    def __init__(
+        self, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], others: Sequence[float] = ()
+    ) -> None:
         refuse_overflow(weights)
-        numbers, self._exponent = as_integers(np.concatenate([weights.astype(np.float64), offset]))
+        numbers, self._exponent = as_integers(np.concatenate([weights.astype(np.float64), offset, others]))
         self.labels = labels
         self.weights = numbers[: weights.size]
-        self.offset = numbers[weights.size :]
+        self.offset = numbers[weights.size : weights.size + offset.size]
+        self.others = numbers[weights.size + offset.size :]
         self.scores = np.array(self.scores_under(labels.codes), dtype=object)
         movable = np.flatnonzero(labels.coded.movable)
         self._climb([self.weights[i] for i in movable], labels.codes[movable].tolist(), movable.tolist())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,15 @@ from sklearn.base import BaseEstimator, clone
 from flipcert.engine.magnitude import BY_FEATURES, smallest_whole
 from flipcert.engine.mapped import is_large, mapped_rows
 from flipcert.engine.rounding import Factor
+from flipcert.kernels.norms import onto_sphere
+
+
+class Bounded(Enum):
+    """By what it is known how large the kernel of a test input with any other input can be."""
+
+    ITSELF = "itself"
+    NORM = "norm"
+    NOTHING = "nothing"
 
 
 class Kernel(BaseEstimator):  # type: ignore[misc]
@@ -21,6 +31,20 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
 
     def validate(self) -> None:
         """Raise ValueError if a parameter makes no sense."""
+
+    @property
+    def bounded_by(self) -> Bounded:
+        """What bounds the kernel of an input with all others: itself, their norm, or nothing that is known."""
+        return Bounded.NOTHING
+
+    def largest(self, X: NDArray[Any], max_norm: float | None) -> NDArray[np.float64]:
+        """Bound the magnitude of the kernel of each row with any input of at most this norm, as it is computed."""
+        raise AttributeError(f"{self!r} has no bound that is known.")
+
+    def most_alike(self, X: NDArray[Any], max_norm: float | None) -> NDArray[Any]:
+        """For each row an input, of at most this norm, with which its kernel is as large as is known to be possible."""
+        assert max_norm is not None, "checked before"
+        return onto_sphere(X, max_norm)
 
     def product_scale(self, n_inputs: int) -> float | None:
         """The factor that turns inner products into the kernel, if that is all it does."""

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.rounding import Factor, products_vanish
-from flipcert.kernels.base import Kernel
+from flipcert.engine.rounding import Factor, products_vanish, row_norms
+from flipcert.kernels.base import Bounded, Kernel
+from flipcert.kernels.norms import product_rounding, rounded_up
 from flipcert.labels.validation import check_inputs
 
 
@@ -41,6 +42,18 @@ class Linear(Kernel):
     def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows whose products all underflow."""
         return products_vanish(X, [train])
+
+    @property
+    def bounded_by(self) -> Bounded:
+        """An inner product is at most the product of the norms."""
+        return Bounded.NORM
+
+    def largest(self, X: NDArray[Any], max_norm: float | None) -> NDArray[np.float64]:
+        """Cauchy-Schwarz, reached by the longest input of the same direction."""
+        assert max_norm is not None, "checked before"
+        with np.errstate(over="ignore"):
+            products = row_norms(X) * max_norm
+        return rounded_up(products, X.shape[1], product_rounding(X.shape[1], X.dtype), X.dtype)
 
     def n_features(self, n_inputs: int) -> int:
         """As many features as inputs."""

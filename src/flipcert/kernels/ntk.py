@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.rounding import row_norms
 from flipcert.kernels._jit.dense import dense_diagonal, dense_kernel
+from flipcert.kernels.base import Bounded
 from flipcert.kernels.network import NetworkKernel, near_gap, squares, with_constant
+from flipcert.kernels.norms import norm_rounding, product_rounding, rounded_up
 from flipcert.labels.validation import check_inputs
 
 
@@ -103,6 +106,31 @@ class NTK(NetworkKernel):
         slope, constant = self._line(X.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the features refuses what overflowed
             return with_constant(X * X.dtype.type(np.sqrt(slope)), constant)
+
+    @property
+    def bounded_by(self) -> Bounded:
+        """The norm, for activations that are linear on either side of zero: longer inputs are always more alike."""
+        return Bounded.NORM if self.activation in ("linear", "relu", "leaky_relu") else Bounded.NOTHING
+
+    def largest(self, X: NDArray[Any], max_norm: float | None) -> NDArray[np.float64]:
+        """What a linear network reaches; for others Cauchy-Schwarz, which is reached where there are no biases."""
+        assert max_norm is not None, "checked before"
+        n_inputs = X.shape[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.activation == "linear":
+                slope, constant = self._line(n_inputs)
+                return rounded_up(
+                    slope * row_norms(X) * max_norm + constant,
+                    n_inputs,
+                    product_rounding(n_inputs + 8, X.dtype),
+                    X.dtype,
+                )
+            longest = np.full(1, (max_norm * (1.0 + norm_rounding(n_inputs, X.dtype))) ** 2)
+            own, other = (dense_diagonal(square, *self._layers(n_inputs)) for square in (squares(X), longest))
+        # Products, which are rounded most, enter each layer; angles near zero are measured on the inputs.
+        return rounded_up(
+            np.sqrt(own * other), n_inputs, 4.0 * (self.depth + 1) * product_rounding(n_inputs + 16, X.dtype), X.dtype
+        )
 
     def _layers(self, n_inputs: int) -> tuple[Any, ...]:
         weight, bias = self._variances()

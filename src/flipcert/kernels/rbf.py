@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from flipcert.engine.magnitude import BY_FEATURES, smallest_whole
 from flipcert.engine.rounding import Factor, row_norms
-from flipcert.kernels.base import Kernel
+from flipcert.kernels.base import Bounded, Kernel
+from flipcert.kernels.norms import norm_rounding, onto_sphere, product_rounding
 from flipcert.labels.validation import check_inputs, check_number
 
 
@@ -58,6 +59,28 @@ class RBF(Kernel):
         """One for every row."""
         inputs = check_inputs(X)
         return np.ones(inputs.shape[0], inputs.dtype)
+
+    @property
+    def bounded_by(self) -> Bounded:
+        """No input is more like another than that itself."""
+        return Bounded.ITSELF
+
+    def largest(self, X: NDArray[Any], max_norm: float | None) -> NDArray[np.float64]:
+        """One, as an input is as like itself as can be; less, where it is longer than inputs may be."""
+        if max_norm is None:
+            return np.ones(X.shape[0])
+        norms, longest = row_norms(X), max_norm * (1.0 + norm_rounding(X.shape[1], X.dtype))
+        with np.errstate(over="ignore", invalid="ignore"):
+            away = np.maximum(norms * (1.0 - norm_rounding(X.shape[1], np.float64)) - longest, 0.0)
+            unsure = 4.0 * product_rounding(X.shape[1] + 8, X.dtype) * (norms + longest) ** 2
+            bound = np.exp(self._scale(X) * (unsure - away**2)) * (1.0 + 8.0 * float(np.finfo(X.dtype).eps))
+        return np.where((away > 0.0) & (bound < 1.0), bound, 1.0)
+
+    def most_alike(self, X: NDArray[Any], max_norm: float | None) -> NDArray[Any]:
+        """The input itself, or what is nearest to it among those of the largest norm."""
+        if max_norm is None:
+            return X
+        return np.where((row_norms(X) <= max_norm)[:, None], X, onto_sphere(X, max_norm))
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Rounding of the squared distances, which are sums of products too."""

@@ -166,7 +166,8 @@ class Annotations:
     def some(self, chosen: NDArray[np.int64]) -> tuple[Annotations, NDArray[np.int64]]:
         """Some of the annotations by themselves, and the rows that these are about.
 
-        Rows are counted anew, in the order they had, and weights of a row add up to 1 again.
+        Rows are counted anew, in the order they had, and weights of a row add up to 1 again. Rows of which all chosen
+        annotations have weight 0 are none of these rows: they add nothing to a score, but name classes.
 
         Parameters
         ----------
@@ -178,7 +179,12 @@ class Annotations:
         annotations : Annotations
         rows : ndarray of int64
         """
-        rows, row = np.unique(self.row[chosen], return_inverse=True)
+        row = self.row[chosen]
+        rows = np.unique(row if self.weight is None else row[self.weight[chosen] > 0])
+        if rows.size == 0:
+            raise ValueError("weight is 0 for all annotations of a partition; leave their sources out, or merge them.")
+        place = np.minimum(np.searchsorted(rows, row), rows.size - 1)
+        row = np.where(rows[place] == row, place, 0)
         part = copy(self)
         part.__dict__.pop("n_rows", None)
         part.row, part.label = _kept(row), _kept(self.label[chosen])

@@ -115,7 +115,7 @@ def _require_label_free(name: str, step: Any) -> None:
             f"certificate; if it needs no labels, fit it without them: flipcert.LabelFree({kind}(...))."
         )
     _require_untouched(f"the step {name!r} ({kind})", step)
-    for inner, part in _parts(step):
+    for inner, part in parts_of(step):
         _require_label_free(f"{name}__{inner}", part)
 
 
@@ -132,7 +132,7 @@ def _require_untouched(what: str, step: Any) -> None:
         raise ValueError(f"{what} has memory={memory!r}, which is given y; use a folder or a joblib.Memory.")
 
 
-def _parts(step: Any) -> Iterator[tuple[str, Any]]:
+def parts_of(step: Any) -> Iterator[tuple[str, Any]]:
     """Name and transformer of all parts that a known transformer hands labels on to."""
     match known_name(step):
         case "Pipeline":

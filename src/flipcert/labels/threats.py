@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,10 @@ class Threat:
     name: str
     unit: str
     changes_rows: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Threats are told apart by what they are: those that were sent to another process are still the same.
+        return _named, (self.name,)
 
     def limit(self, labels: Labels) -> int:
         """The largest radius there is: not even changing all labels does it."""
@@ -103,7 +108,14 @@ DELETIONS = Threat("deletions", "row", changes_rows=True)
 INSERTIONS = ByInsertionOnly("insertions", "row", changes_rows=True)
 REPLACEMENTS = Threat("replacements", "row", changes_rows=True)
 EDITS = ByInsertion("edits", "row", changes_rows=True)
+# What a replacement is in an ensemble, where the new row may land in another partition: one of each. No user asks for
+# it by name.
+MOVES = ByInsertion("deletions and insertions", "row", changes_rows=True)
 THREATS = {threat.name: threat for threat in (FLIPS, SOURCES, DELETIONS, INSERTIONS, REPLACEMENTS, EDITS)}
+
+
+def _named(name: str) -> Threat:
+    return MOVES if name == MOVES.name else THREATS[name]
 
 
 def check_threat(threat: str) -> Threat:

@@ -27,6 +27,11 @@ def is_precomputed(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel == PRECOMPUTED
 
 
+def is_own_kernel(kernel: Kernel) -> bool:
+    """Whether a kernel is one of this package; who derives another from it may compute something else."""
+    return type(kernel).__module__.startswith("flipcert.kernels.")
+
+
 def ready_kernel(kernel: Any, X: NDArray[Any]) -> Kernel | None:
     """The kernel that ``kernel=`` of an estimator names, for these training inputs; None if they are its matrix."""
     if not is_precomputed(kernel):

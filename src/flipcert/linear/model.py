@@ -25,12 +25,14 @@ from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher
 from flipcert.flips._jit.reach import BEST
 from flipcert.flips.against import attack_against, costs_against, rows_against
+from flipcert.flips.new_rows import NewRows
 from flipcert.flips.passes import Tiles
 from flipcert.flips.source_rows import SourceRows
 from flipcert.flips.streamed_rows import StreamedRows
 from flipcert.flips.whole_rows import Rows, WholeRows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, SOURCES, Threat
+from flipcert.linear.insertions import Insertions
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import FlipCosts
@@ -41,11 +43,12 @@ _REPLAY_TIME = 60.0
 
 
 class Block(NamedTuple):
-    """A block of rows: their features, the weights of all training samples, and what no label has a part in."""
+    """A block of rows: their features, the weights of all training samples, what no label has a part in, the inputs."""
 
     features: NDArray[Any]
     weights: NDArray[Any]
     offset: NDArray[np.float64]
+    inputs: NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,14 @@ class LabelLinearModel:
         How inputs become weights.
     n_jobs : int or None
         Threads; all cores by default.
+    insertions : Insertions or None
+        What new training rows can weigh; None where weights depend on which rows there are.
     """
 
     labels: Labels
     weights: Weights
     n_jobs: int | None = None
+    insertions: Insertions | None = None
 
     def scores(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Scores (rounded, in the unit of users) and predictions (exact)."""
@@ -89,7 +95,7 @@ class LabelLinearModel:
         return Certificates(
             prediction=radii.prediction,
             radius=radii.cost - 1,
-            radius_upper=radii.cost - 1,
+            radius_upper=radii.known - 1,
             blackbox_radius=None,
             runner_up=radii.runner_up,
             target=np.ma.masked_less(radii.target, 0),
@@ -117,7 +123,8 @@ class LabelLinearModel:
 
         def of_block(block: Block) -> FlipCosts:
             tolerance = SAFETY * self.weights.rounding(block.features, block.weights)
-            costs = costs_against(threat, block.weights, labels, block.offset, kind, tolerance, time_limit)
+            new_rows = self._new_rows(threat, block.inputs)
+            costs = costs_against(threat, block.weights, labels, block.offset, kind, tolerance, time_limit, new_rows)
             return costs if refine is None else refine(block, costs)
 
         # Weights of the whole block that a row was in: the same to the bit.
@@ -127,7 +134,11 @@ class LabelLinearModel:
         def attack(row: int, target: int) -> Witness:
             block, place = formed(row - row % height), row % height
             cost = int(found.upper[row, target])
-            return attack_against(threat, block.weights[place], labels, block.offset[place], target, cost, _REPLAY_TIME)
+            new_rows = self._new_rows(threat, block.inputs)
+            return attack_against(
+                threat, block.weights[place], labels, block.offset[place], target, cost, _REPLAY_TIME,
+                None if new_rows is None else new_rows.of(slice(place, place + 1)),
+            )  # fmt: skip
 
         found = FlipCosts.joined(self.map_weights(X, of_block), attack)
         return found
@@ -172,9 +183,12 @@ class LabelLinearModel:
         watcher: Watcher | None = None,
         threat: Threat = FLIPS,
     ) -> list[Any]:
-        """Call ``function`` on each block of rows; where their weights are too many to be held, they come in tiles."""
+        """Call ``function`` on each block of rows; where their weights are too many to be held, they come in tiles.
+
+        Whoever asks what happens if training rows come and go holds at least one row of weights.
+        """
         labels, weights = self.labels, self.weights
-        if not self._streams:
+        if not self._streams or threat.changes_rows:
             return self.map_weights(X, lambda block: function(block.features, self.held_rows(block, threat)), watcher)
         height = self._height(X.shape[0])
 
@@ -205,7 +219,7 @@ class LabelLinearModel:
                 lost = self.weights.lost(features[:n_rows], lambda: np.abs(weights[:n_rows]).max(axis=1))
                 refuse_underflow(lost)
                 offset = self.weights.offset(features, self.labels.n_classes)
-                return function(Block(features[:n_rows], weights[:n_rows], offset[:n_rows]))
+                return function(Block(features[:n_rows], weights[:n_rows], offset[:n_rows], rows[:n_rows]))
 
         try:
             with told_with(partial(self.weights.why, X)):
@@ -216,7 +230,14 @@ class LabelLinearModel:
     def held_rows(self, block: Block, threat: Threat = FLIPS) -> Rows:
         """A block of rows as what can be asked about it, in the label space that the labels have."""
         rows = WholeRows(block.weights, self.labels, block.offset)
-        return rows_against(threat, rows, self.labels, block.offset)
+        return rows_against(threat, rows, self.labels, block.offset, self._new_rows(threat, block.inputs))
+
+    def _new_rows(self, threat: Threat, inputs: NDArray[Any]) -> NewRows | None:
+        """What new training rows weigh for these rows, where training rows come and go."""
+        if not threat.changes_rows:
+            return None
+        assert self.insertions is not None, "refused before"
+        return self.insertions.new_rows(threat, inputs)
 
     def formed(self, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
         """The very weights that a job on all of X uses for some of its rows, of shape (n_rows, n_samples).
@@ -249,9 +270,10 @@ class LabelLinearModel:
     def _formed_block(self, X: NDArray[Any], height: int) -> Block:
         """One block of rows, filled up as in a job."""
         with one_blas_thread:
-            block = self.weights.features(filled(X, height))
+            inputs = filled(X, height)
+            block = self.weights.features(inputs)
             self.weights.form(block, weights := np.empty((height, self.labels.n_labels), self.weights.dtype))
-            return Block(block, weights, self.weights.offset(block, self.labels.n_classes))
+            return Block(block, weights, self.weights.offset(block, self.labels.n_classes), inputs)
 
     @property
     def _streams(self) -> bool:

@@ -13,6 +13,55 @@ from flipcert.engine.tiles import tiles
 from flipcert.linear.weights import Weights
 
 
+class Shares:
+    """What each annotation has of the weight of its row.
+
+    Parameters
+    ----------
+    row : ndarray of int64 of shape (n_annotations,)
+        The row of each annotation.
+    share : ndarray of shape (n_annotations,)
+        What it has of that, in the type of the weights.
+    n_rows : int
+        Number of rows.
+    """
+
+    def __init__(self, row: NDArray[np.int64], share: NDArray[Any], n_rows: int) -> None:
+        self.row = row
+        self.share = share
+        self.n_rows = n_rows
+        # Multiplying by a power of two rounds nothing.
+        self.is_exact = bool(np.isin(np.frexp(share)[0], (0.0, 0.5)).all())
+
+    @classmethod
+    def of(cls, weights: Weights) -> Shares:
+        """Those of a model; where rows have one label each, all of the row."""
+        if isinstance(weights, SharedRows):
+            return weights.shares
+        return cls(np.arange(weights.n_samples), np.ones(weights.n_samples, weights.dtype), weights.n_samples)
+
+    @classmethod
+    def join(cls, parts: list[Shares]) -> Shares:
+        """Those of several models, whose rows come one after the other."""
+        begins = np.cumsum([0, *(part.n_rows for part in parts)])
+        rows = [part.row + begin for part, begin in zip(parts, begins, strict=False)]
+        return cls(np.concatenate(rows), np.concatenate([part.share for part in parts]), int(begins[-1]))
+
+    def write(self, of_rows: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the weights of all annotations, given those of the rows."""
+        np.take(of_rows, self.row, axis=1, out=out, mode="clip")
+        with np.errstate(invalid="ignore", under="ignore"):  # whoever uses the weights refuses what is out of range
+            out *= self.share
+
+    def rounding(self, of_rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By how much rounding could move weights, given by how much it moves those of the rows.
+
+        All annotations of a row move together, and by its weight at most. A weight that moves, moves by a bit or more,
+        and rounding its product with a share moves that by no more than as much again.
+        """
+        return of_rows if self.is_exact else 2.0 * of_rows
+
+
 class SharedRows(Weights):
     """Weights of rows, each shared by the annotations of the row.
 
@@ -31,16 +80,13 @@ class SharedRows(Weights):
 
     def __init__(self, of_rows: Weights, row: NDArray[np.int64], share: NDArray[np.float64]) -> None:
         self.of_rows = of_rows
-        self.row = row
-        self.share = share.astype(of_rows.dtype)
+        self.shares = Shares(row, share.astype(of_rows.dtype), of_rows.n_samples)
         self.n_samples, self.dtype = row.size, of_rows.dtype
         self.has_offset = of_rows.has_offset
         # A tile of annotations needs the tiles of all rows that they are about.
         self.comes_in_tiles = of_rows.comes_in_tiles and bool(np.all(np.diff(row) >= 0))
-        # Multiplying by a power of two rounds nothing.
-        self._is_exact = bool(np.isin(np.frexp(self.share)[0], (0.0, 0.5)).all())
         # The annotation with the largest share of each row tells best what the row had.
-        order = np.lexsort((self.share, row))
+        order = np.lexsort((share, row))
         self._largest = order[np.append(np.diff(row[order]) > 0, True)]
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -51,13 +97,7 @@ class SharedRows(Weights):
         """Write the weights of all annotations for each row of X to ``out``."""
         whole = np.empty((X.shape[0], self.of_rows.n_samples), self.dtype)
         self.of_rows.form(X, whole)
-        self.write_shares(whole, out)
-
-    def write_shares(self, of_rows: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the weights of all annotations, given those of the rows."""
-        np.take(of_rows, self.row, axis=1, out=out, mode="clip")
-        with np.errstate(invalid="ignore", under="ignore"):  # whoever uses the weights refuses what is out of range
-            out *= self.share
+        self.shares.write(whole, out)
 
     def tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
         """What writes the weights of a range of annotations for each row of X to an array."""
@@ -66,7 +106,7 @@ class SharedRows(Weights):
         width = grid[0].stop
 
         def write_annotations(samples: slice, out: NDArray[Any]) -> None:
-            row, share = self.row[samples], self.share[samples]
+            row, share = self.shares.row[samples], self.shares.share[samples]
             for rows in grid[row[0] // width : row[-1] // width + 1]:
                 write(rows, tile := np.empty((X.shape[0], rows.stop - rows.start), self.dtype))
                 own = slice(*np.searchsorted(row, (rows.start, rows.stop)).tolist())
@@ -76,18 +116,13 @@ class SharedRows(Weights):
         return write_annotations
 
     def rounding(self, X: NDArray[Any], formed: NDArray[Any] | None) -> NDArray[np.float64]:
-        """By how much rounding could move each row of weights.
-
-        All annotations of a row move together, and by its weight at most. A weight that moves, moves by a bit or more,
-        and rounding its product with a share moves that by no more than as much again.
-        """
-        of_rows = self.of_rows.rounding(X, self._seen_by_rows(formed))
-        return of_rows if self._is_exact else 2.0 * of_rows
+        """By how much rounding could move each row of weights."""
+        return self.shares.rounding(self.of_rows.rounding(X, self._seen_by_rows(formed)))
 
     def lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
         """Rows whose weights underflowed, before they were shared or because of that."""
         lost = self.of_rows.lost(X, sizes)
-        if self._is_exact and self.share[self._largest].min() == 1:
+        if self.shares.is_exact and self.shares.share[self._largest].min() == 1:
             return lost
         for t in np.flatnonzero(~lost & (sizes() < smallest_whole(self.dtype))):
             self.of_rows.form(X[t : t + 1], own := np.empty((1, self.of_rows.n_samples), self.dtype))
@@ -113,7 +148,7 @@ class SharedRows(Weights):
 
     def _seen_by_rows(self, formed: NDArray[Any] | None) -> NDArray[Any] | None:
         """Weights of the rows again, to rounding."""
-        return None if formed is None else formed[:, self._largest] / self.share[self._largest]
+        return None if formed is None else formed[:, self._largest] / self.shares.share[self._largest]
 
 
 def shared_weights(of_rows: Weights, row: NDArray[np.int64], share: NDArray[np.float64]) -> Weights:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.labels.annotations import Annotations
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import DELETIONS, EDITS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
+from flipcert.labels.threats import DELETIONS, EDITS, FLIPS, INSERTIONS, MOVES, REPLACEMENTS, SOURCES
 
 
 def _no_numbers() -> NDArray[np.int64]:
@@ -81,6 +81,7 @@ class Witness:
             DELETIONS.name: self.deleted.size,
             INSERTIONS.name: self.inserted_labels.size,
             REPLACEMENTS.name: self.deleted.size,
+            MOVES.name: self.deleted.size + self.inserted_labels.size,
             EDITS.name: self.indices.size + self.deleted.size + self.inserted_labels.size,
         }
         return counted[self.threat]

@@ -78,6 +78,8 @@ class MilpSVM(CertifiedByCosts):
     (array([4, 4, 2, 2, 1]), array([ True,  True,  True,  True,  True]))
     """
 
+    _why_rows_must_stay = "the dual variables of all samples change when a row comes or goes"
+
     def __init__(
         self,
         kernel: Any = None,

@@ -103,6 +103,8 @@ class BoundedNetwork(CertifiedByCosts):
     array([4, 4, 4, 4, 4])
     """
 
+    _why_rows_must_stay = "every step of the training changes when a row comes or goes"
+
     def __init__(
         self,
         hidden: Any = (),

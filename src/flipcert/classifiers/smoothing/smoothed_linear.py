@@ -95,6 +95,8 @@ class SmoothedLinear(KernelRidge):
 
     kernel = "linear"
 
+    _why_rows_must_stay = "its noise is that of labels, and the rows stay what they are"
+
     def __init__(
         self,
         flip_probability: float = 0.01,

@@ -116,7 +116,7 @@ def _note_tops(row, tops):
 def build(ladder, row, labels, first, reach, largest, n_classes):
     """Put the movable weights of a scored row on the ladder, down to where they close ``reach`` (a guess)."""
     _set_floors(ladder, row, labels, first, np.inf if row.size <= SHORT else reach, largest, n_classes)
-    _fill(ladder, row, labels, n_classes)
+    fill(ladder, row, labels, n_classes)
 
 
 @compiled
@@ -126,7 +126,7 @@ def build_chosen(ladder, row, labels, first, single, n_classes):
     if row.size > 0:
         _note_tops(row, ladder.numbers[TOPS])
     _lay_floors(ladder, first, single, n_classes)
-    _fill(ladder, row, labels, n_classes)
+    fill(ladder, row, labels, n_classes)
 
 
 @compiled
@@ -213,7 +213,7 @@ def _lay_floors(ladder, first, single, n_classes):
 
 
 @compiled
-def _fill(ladder, row, labels, n_classes):
+def fill(ladder, row, labels, n_classes):
     """Put the movable weights above their floors on the ladder."""
     codes, movable = labels.codes, labels.movable
     tops, floor = ladder.numbers[TOPS], ladder.numbers[FLOOR]
