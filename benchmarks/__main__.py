@@ -28,6 +28,7 @@ from benchmarks.rows import (
     peers,
     ridge,
     scale,
+    sources,
     stand_alone,
     startup,
     tightness,
@@ -37,6 +38,7 @@ from benchmarks.settings import QUICK, Settings
 
 GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "svm": stand_alone.rows,
+    "sources": sources.rows,
     "ensembles": ensembles.given,
     "standardised": ensembles.standardised,
     "fit": ensembles.fits,
