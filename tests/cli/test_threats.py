@@ -120,6 +120,32 @@ def test_a_sweep_in_sources(crowd):
     assert "An attacker can control any of the 12 sources." in said
 
 
+@pytest.mark.parametrize("threat", ["deletions", "insertions", "replacements", "edits"])
+def test_rows_that_come_and_go(crowd, threat):
+    rbf = ("--kernel", "rbf", "--gamma", "0.5", "--drop", "who", "--threat", threat)
+    summary = summary_of("certify", "crowd.csv", "test.csv", *rbf, "--out", "run")
+    model = flipcert.KernelSVM(flipcert.kernels.RBF(0.5)).fit(X_TRAIN, Y_TRAIN)
+    expected = model.certify(X_TEST, threat=threat)
+    assert table("run")["radius"].tolist() == expected.radius.tolist()
+    assert summary["metrics"]["threat"] == threat
+    first = Path("run/report.html").read_text()
+    assert run("report", "run", "--out", "again.html").exit_code == 0
+    assert Path("again.html").read_text() == first
+    told = json.loads(run("attack", "crowd.csv", "test.csv", *rbf, "--row", 40, "--json", "--quiet").stdout)
+    (witness,) = model.worst_flips(X_TEST[[40]], threat=threat)
+    assert (told["size"], len(told["changes"])) == (len(witness), len(witness))
+    said = " ".join(run("attack", "crowd.csv", "test.csv", *rbf, "--row", 40, "--quiet").stdout.split())
+    assert "turn it into" in said or "turns it into" in said
+    assert "flip" not in said
+
+
+def test_the_largest_norm_of_added_rows(crowd):
+    asked = ("certify", "crowd.csv", "test.csv", "--drop", "who", "--kernel", "linear", "--threat", "insertions")
+    summary_of(*asked, "--max-norm", "20", "--out", "run")
+    model = flipcert.KernelSVM("linear", max_norm=20.0).fit(X_TRAIN, Y_TRAIN)
+    assert table("run")["radius"].tolist() == model.certify(X_TEST, threat="insertions").radius.tolist()
+
+
 def test_an_ensemble_by_source(crowd):
     summary_of("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "-n", 4, "--partition", "source", "--out", "run")
     model = flipcert.PartitionEnsemble(ridge(), 4, partition="source").fit(X_TRAIN, Y_TRAIN, source=WHO)
@@ -176,6 +202,17 @@ def test_several_labels_a_row(crowd):
             ("-n", "3", "--threat", "deletions", "--source", "who"),
             "--threat deletions is refused by PartitionEnsemble: ",
         ),
+        (
+            ("--source", "who", "--threat", "insertions", "--model", "svm", "--scale", "standard"),
+            "--scale standard goes by all training rows, and --threat insertions changes these; use --scale unit",
+        ),
+        (
+            ("--source", "who", "--threat", "insertions", "--model", "svm"),
+            "--threat insertions is refused by KernelSVM: with this kernel (NTK) a new row may weigh as much as it is "
+            "long; bound the norm of inputs with --max-norm.",
+        ),
+        (("--source", "who", "--threat", "edits", "--model", "svm", "--max-norm", "1"), "--max-norm 1 is smaller than"),
+        (("--source", "who", "--max-norm", "9"), "--max-norm does not apply to --model ridge"),
         (("--source", "who", "--annotations", "none.csv"), "none.csv does not exist"),
         (("--source", "label"), "--source label is the column of the labels of crowd.csv"),
     ],

@@ -13,7 +13,8 @@ from pyarrow import parquet
 
 import flipcert
 from flipcert.cli.console import results
-from flipcert.runs.plain_sources import deletion_opinion, source_opinion
+from flipcert.runs.plain_changes import changes_opinion
+from flipcert.runs.plain_sources import source_opinion
 from flipcert.runs.stored_run import StoredRun
 from flipcert.verify.exact import Voter
 from tests.helpers.command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, refused, run
@@ -84,6 +85,25 @@ def test_what_is_not_computed_again_is_said(files, rule):
 def test_agreement_with_a_sweep(files):
     certified("--model", "ridge", "--reg", "0.1,1", "-n", "1", command="sweep")
     assert "No difference" in verified()
+
+
+@pytest.mark.parametrize("threat", ["deletions", "insertions", "replacements", "edits"])
+def test_rows_that_come_and_go(files, threat):
+    certified("--threat", threat, "--kernel", "rbf", "--trusted", "sure")
+    said = verified()
+    assert "one model: all gains of changed rows sorted" in said
+    assert "labels and rows changed, fitted and asked again" in said
+    assert f"No difference at {FEW} test points." in said
+    edited("certificates", radius=raised, radius_upper=raised)
+    assert "radii" in verified(code=1)
+
+
+def test_changed_rows_of_an_attack_are_found(files):
+    certified("--threat", "replacements", "--kernel", "rbf")
+    edited("attacks", inserted=lambda values: [[value[0] + 9.0, *value[1:]] for value in values])
+    assert "still" in verified(code=1)
+    edited("attacks", operation=lambda values: ["insert"] * len(values))
+    assert "is nothing that an attacker may do here" in verified(code=1)
 
 
 def raised(values):
@@ -175,11 +195,54 @@ def test_opinions_against_all_attacks(seed):
     assert radius == cost - 1 or not known
     if not open_space:
         assert known
-        takes = [own for own in range(n) if free[own]]
-        gone = (set(own) for size in range(len(takes) + 1) for own in combinations(takes, size))
-        kept = (set(range(n)) - own for own in gone)
-        cost = next((n - len(own) for own in kept if predicted(y, own) != voter.vote), n + 1)
-        assert deletion_opinion(voter) == cost - 1
+
+
+@pytest.mark.parametrize("threat", ["deletions", "insertions", "replacements", "edits"])
+@pytest.mark.parametrize("seed", range(40))
+def test_opinions_against_all_changes_of_rows(seed, threat):
+    """Weights are quarters up to 1, new rows weigh 1: all edits of a few labels, one after the other."""
+    rng = np.random.default_rng(seed)
+    n, n_classes, open_space = 4, int(rng.integers(2, 4)), bool(seed % 2)
+    w, y = (rng.integers(-1 if threat != "edits" else 0, 5, n) / 4).tolist(), rng.integers(0, n_classes, n).tolist()
+    free = (rng.random(n) < 0.8).tolist()
+    if open_space:
+        codes = np.unique(y, return_inverse=True)[1]
+        y, n_classes = codes.tolist(), int(codes.max()) + 1
+        if n_classes < 2:
+            return
+
+    def predicted(rows):
+        scores = [sum(weight for weight, label, _ in rows if label == c) for c in range(n_classes)]
+        present = {label for _, label, _ in rows} if open_space else range(n_classes)
+        return max(present, key=lambda c: (scores[c], -c)) if not open_space or len(present) > 1 else None
+
+    start = tuple(zip(w, y, free, strict=True))
+    new = [(weight, c, False) for weight in (1.0, 0.0) for c in range(n_classes)]
+    first = predicted(start)
+    scores = [sum(weight for weight, label, _ in start if label == c) for c in range(n_classes)]
+    if first != scores.index(max(scores)):
+        return
+
+    def after_one(rows):
+        for i, (weight, label, own) in enumerate(rows):
+            if own and threat in ("deletions", "edits"):
+                yield rows[:i] + rows[i + 1 :]
+            if own and threat == "replacements":
+                yield from ((*rows[:i], other, *rows[i + 1 :]) for other in new)
+            if own and threat == "edits":
+                yield from ((*rows[:i], (weight, c, False), *rows[i + 1 :]) for c in range(n_classes) if c != label)
+        if threat in ("insertions", "edits"):
+            yield from ((*rows, other) for other in new)
+
+    reached, cost = {start}, n + 1
+    for size in range(1, n + 1):
+        reached = {after for rows in reached for after in after_one(rows)}
+        if any(predicted(rows) not in (first, None) for rows in reached):
+            cost = size
+            break
+    radius, known = changes_opinion(threat, w, y, free, n_classes, open_space)
+    assert radius <= cost - 1
+    assert radius == cost - 1 or not known
 
 
 def test_the_opinion_is_that_of_the_library():

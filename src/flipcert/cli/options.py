@@ -57,6 +57,12 @@ class ModelOptions:
         float | None,
         _option(_MODEL, "svm: small enough to be exact, found if not given; milp-svm: any, 1 if not given.", "--C"),
     ] = None
+    max_norm: Annotated[
+        float | None,
+        _option(
+            _MODEL, "svm: largest norm of added rows (as scaled), for kernels that are not bounded; none if not given."
+        ),
+    ] = None
     n_neighbors: Annotated[
         int | None, _option(_MODEL, "neighbors: how many, 5 if not given.", "--neighbors", min=1)
     ] = None

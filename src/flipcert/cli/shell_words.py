@@ -43,6 +43,8 @@ _PHRASES = (
     (r"\buse PartitionEnsemble\b", "use --partitions"),
     (r", \"distance\" or a kernel object\b", ' or "distance"'),
     (r"\bread from y\b", "read from the labels"),
+    (r"\bmax_norm=\.\.\.", "--max-norm"),
+    (r"\bpass one id a label to fit\(X, y, source=\.\.\.\)", "name their column with --source"),
     (r"\bX must hold\b", "the features must hold"),
     (r"\bX has rows of\b", "the features have rows of"),
 )

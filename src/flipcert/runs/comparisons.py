@@ -33,7 +33,7 @@ SMALLER = Comparison("radii", "no weights, so not computed again: smaller than t
 REPLAYED = Comparison("attacks", "labels put there, fitted and asked again: another prediction")
 SOURCE_SUMS = Comparison("radii", "one model: all gains of a source added up, sorted, and added up as whole numbers")
 SOURCE_BOUND = Comparison("radii", "one model: at least as many sources as such sums say; a class could be removed")
-DELETED = Comparison("radii", "one model: all gains of deletions sorted, and added up as whole numbers")
+CHANGED = Comparison("radii", "one model: all gains of changed rows sorted, and added up as whole numbers")
 NOT_AGAIN = Comparison("radii", "under this threat not computed again: within radius_upper, and that within the limit")
 IN_FLIPS = Comparison("radii in flips", "as those of a run in flips")
 POWERS = Comparison("single sources", "labels counted; no more points than those that one source can change")
@@ -57,7 +57,7 @@ COMPARISONS = (
     SMALLER,
     SOURCE_SUMS,
     SOURCE_BOUND,
-    DELETED,
+    CHANGED,
     NOT_AGAIN,
     IN_FLIPS,
     POWERS,

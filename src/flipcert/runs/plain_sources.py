@@ -45,23 +45,6 @@ def source_opinion(voter: Voter, sources: Sequence[int], n_sources: int, open_sp
     return min(cheapest, n_sources + 1) - 1, lawful or not open_space
 
 
-def deletion_opinion(voter: Voter) -> int:
-    """Deletions that one model of fixed weights withstands, in a label space that stays."""
-    first, scores, cheapest = voter.vote, voter.scores, NEVER
-    for c in (c for c in range(voter.n_classes) if c != first):
-        gains = sorted(
-            (w if y == first else -w if y == c else 0 for w, y, free in zip(voter.w, voter.y, voter.free, strict=True)
-             if free), reverse=True,
-        )  # fmt: skip
-        need, closed = scores[first] - scores[c] + (first < c), 0
-        for count, gain in enumerate(gains, start=1):
-            closed += max(gain, 0)
-            if closed >= need:
-                cheapest = min(cheapest, count)
-                break
-    return min(cheapest, len(voter.y) + 1) - 1
-
-
 def _worth(w: int, y: int, c: int, first: int) -> int:
     """What a label can close of the gap between the first class and c: it goes to c, or to the first if w < 0."""
     return 2 * w if y == first else -2 * w if y == c else abs(w)

@@ -55,7 +55,7 @@ KERNELS = {
     "rbf": _Choice(kernels.RBF, {"gamma": None}),
 }
 MODELS = {
-    "svm": _Choice(KernelSVM, {"kernel": "ntk", "C": "auto"}),
+    "svm": _Choice(KernelSVM, {"kernel": "ntk", "C": "auto", "max_norm": None}),
     "ridge": _Choice(KernelRidge, {"kernel": "ntk", "reg": 1.0}),
     "neighbors": _Choice(WeightedNeighbors, {"n_neighbors": 5, "weights": "uniform"}),
     "smoothed": _Choice(SmoothedLinear, {"flip_probability": 0.01, "reg": 1.0, "method": "white-box"}),

@@ -23,7 +23,7 @@ from flipcert.runs.comparisons import (
     ASKED,
     BELOW,
     BETWEEN,
-    DELETED,
+    CHANGED,
     HELD,
     IN_FLIPS,
     KNAPSACK,
@@ -50,9 +50,10 @@ from flipcert.runs.comparisons import (
 )
 from flipcert.runs.inputs import ModelInputs, scaled_features
 from flipcert.runs.job import Stages
+from flipcert.runs.plain_changes import changes_opinion
 from flipcert.runs.plain_metrics import flattened, metrics_of
 from flipcert.runs.plain_rows import replay_lines
-from flipcert.runs.plain_sources import deletion_opinion, source_opinion
+from flipcert.runs.plain_sources import source_opinion
 from flipcert.runs.plain_weights import weights_are_right
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import IN_FLIPS as STORED_IN_FLIPS
@@ -271,9 +272,11 @@ class _Refit:
             at_least, known = source_opinion(voter, *self._sources, self.settings.classes is None)
             agrees = radius == upper == at_least if known else at_least <= radius <= upper
             note(SOURCE_SUMS if known else SOURCE_BOUND, place, stored, str(at_least), agrees)
-        elif threat == DELETIONS.name and one_model and self._weights is not None and self.settings.classes is not None:
-            found = deletion_opinion(self._voter(line["row"]))
-            note(DELETED, place, stored, str(found), radius == upper == found)
+        elif self._counts_changes and self._weights is not None:
+            weights = self._weights[0][1][int(np.searchsorted(self.rows, line["row"]))].tolist()
+            at_least, known = changes_opinion(threat, weights, *self._labels, self.settings.classes is None)
+            agrees = radius == upper == at_least if known else at_least <= radius <= upper
+            note(CHANGED, place, stored, str(at_least), agrees)
         else:
             note(
                 NOT_AGAIN, place, stored, f"from 0 to {limit}", 0 <= radius <= upper <= max(limit, self.train.n_labels)
@@ -290,6 +293,19 @@ class _Refit:
             agrees = flips == opinion.at_least if exactly else least
             note(IN_FLIPS, place, flips, _span(opinion.at_least, opinion.at_most), agrees)
 
+    @property
+    def _counts_changes(self) -> bool:
+        """Whether radii in changed rows are computed again: of one machine, with a kernel of which it is known how."""
+        kernel, one_machine = self.settings.options.get("kernel"), self.settings.partitions == 1
+        one_machine = one_machine and self.settings.model == "svm" and self.settings.options["C"] == "auto"
+        return one_machine and (kernel == "rbf" or self.exposure.threat == DELETIONS.name)
+
+    @cached_property
+    def _labels(self) -> tuple[list[int], list[bool], int]:
+        """Class of each label, whether it is free, and how many classes there are."""
+        codes = np.searchsorted(self.model.classes_, np.asarray(self.train.y)).tolist()
+        return codes, _free(self.train).tolist(), self.model.classes_.size
+
     @cached_property
     def _sources(self) -> tuple[list[int], int]:
         """The source of each label, as a number, and how many there are."""
@@ -300,9 +316,7 @@ class _Refit:
         """The only voter, for one of the rows."""
         assert self._weights is not None, "checked before"
         ((_, weights),) = self._weights
-        codes = np.searchsorted(self.model.classes_, np.asarray(self.train.y)).tolist()
-        own = weights[int(np.searchsorted(self.rows, row))].tolist()
-        return Voter.of(own, codes, _free(self.train).tolist(), self.model.classes_.size)
+        return Voter.of(weights[int(np.searchsorted(self.rows, row))].tolist(), *self._labels)
 
     def compare_attack(self, line: Mapping[str, Any], opinion: Opinion, flips: list[Any]) -> None:
         """Replay an attack."""
