@@ -18,6 +18,7 @@ CLASSES = range(10)
 
 
 def main(features, crowd):
+    """Fit and certify one model after the other."""
     features, crowd = np.load(features), np.load(crowd)
     scale = features["scale"] if "scale" in features else np.float32(1.0)
     scaler = StandardScaler().fit(features["x_train"] * scale)
