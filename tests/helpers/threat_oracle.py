@@ -89,7 +89,7 @@ def training_sets(rows, codes, trusted, pool, n_classes, threat, budget):
     n = len(codes)
     free = [i for i in range(n) if not trusted[i]]
     new = [(row, c) for row in pool for c in range(n_classes)]
-    for n_flips, n_deleted, n_inserted in _splits(threat, budget):
+    for n_flips, n_deleted, n_inserted in operations(threat, budget):
         for gone in itertools.combinations(free, n_deleted):
             left = [i for i in range(n) if i not in gone]
             for flipped in itertools.combinations([i for i in left if not trusted[i]], n_flips):
@@ -100,7 +100,7 @@ def training_sets(rows, codes, trusted, pool, n_classes, threat, budget):
                         yield kept + list(added)
 
 
-def _splits(threat, budget):
+def operations(threat, budget):
     """How many flips, deletions and insertions an attack of so many operations may consist of."""
     if threat == "edits":
         return [(f, d, budget - f - d) for f in range(budget + 1) for d in range(budget + 1 - f)]

@@ -17,7 +17,7 @@ from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import Outcome, VoteRule
 from flipcert.ensemble.votes.shared_sources import SharedSources
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import EDITS, INSERTIONS, REPLACEMENTS, SOURCES, Threat
+from flipcert.labels.threats import EDITS, FLIPS, INSERTIONS, MOVES, REPLACEMENTS, SOURCES, Threat
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
@@ -39,8 +39,8 @@ class Electorate(ABC):
         """Whether work is spread over the cores voter by voter, not block by block."""
         return False
 
-    def to_send(self) -> Electorate:
-        """All that is needed to answer questions, which may have to be sent to other machines."""
+    def to_send(self, threat: Threat) -> Electorate:
+        """All that is needed to answer questions about a threat, which may have to be sent to other machines."""
         return self
 
     def why(self, X: NDArray[Any], small: bool) -> str:
@@ -90,6 +90,24 @@ class Electorate(ABC):
     ) -> list[Witness | None]:
         """The attack behind the upper radius of each row."""
 
+    def lifted(
+        self, costs: NDArray[np.int64], i: int, threat: Threat = FLIPS, proven: bool = True
+    ) -> NDArray[np.int64]:
+        """Costs of one voter in a whole training set: what nothing does to it is unreachable there.
+
+        Costs are ``proven`` from below, or known from attacks.
+        """
+        out_of_reach = costs > threat.limit(self.parts[i])
+        if proven and rows_come(threat):
+            # More rows can come than the partition has: so many are proven, not more.
+            out_of_reach = np.zeros(costs.shape, np.bool_)
+        elif not proven and threat is REPLACEMENTS:
+            # Steps of which a replacement makes two need not come in pairs.
+            out_of_reach = np.ones(costs.shape, np.bool_)
+        if not self.can_be_turned(threat)[i]:
+            out_of_reach = np.ones(costs.shape, np.bool_)
+        return np.where(out_of_reach, threat.unreachable(self.labels), costs)
+
     def in_whole_set(self, i: int, witness: Witness) -> Witness:
         """An attack on one voter with rows and sources of the whole training set."""
         members, sources = self.voters[i].members, self.parts[i].sources
@@ -104,3 +122,8 @@ class Electorate(ABC):
 def rows_come(threat: Threat) -> bool:
     """Whether an attacker adds rows, which can go to any partition."""
     return threat in (INSERTIONS, REPLACEMENTS, EDITS)
+
+
+def step_of(threat: Threat) -> Threat:
+    """What reaches one voter: of a replacement, a row that goes or one that comes, anywhere."""
+    return MOVES if threat is REPLACEMENTS else threat

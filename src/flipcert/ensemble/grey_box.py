@@ -18,7 +18,7 @@ from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import VoteRule
 from flipcert.labels.labels import Labels
 from flipcert.labels.steps import inputs_of_final_step
-from flipcert.labels.threats import REPLACEMENTS, Threat
+from flipcert.labels.threats import Threat
 from flipcert.results.flip_costs import FlipCosts
 from flipcert.results.witness import Witness
 
@@ -80,10 +80,13 @@ class GreyBox(Electorate):
         known = self._ask(partial(self._costs_of, threat, exact), X[:n_rows], spread)
         votes = np.stack([own.prediction for own in known], axis=1)
         lower, upper = (
-            np.stack([self._lifted(getattr(own, side), i, threat, side) for i, own in enumerate(known)], axis=1)
-            for side in ("lower", "upper")
+            np.stack([self.lifted(costs[i], i, threat, proven) for i in range(len(known))], axis=1)
+            for costs, proven in (([own.lower for own in known], True), ([own.upper for own in known], False))
         )
         sensitive = np.any([own.sensitive for own in known], axis=0)
+        if rows_come(threat):
+            # What attacks insert was not made for a partition.
+            upper[:] = threat.unreachable(self.labels)
         # No vote changes without a flip, whatever a base classifier says.
         np.maximum(lower, 1, out=lower)
         for costs in (lower, upper):
@@ -92,17 +95,6 @@ class GreyBox(Electorate):
         steady = np.zeros(n_rows, np.bool_)
         can_turn = self.can_be_turned(threat)
         return Ballots(votes, lower, upper, can_turn, self.labels, steady, sensitive, threat), known
-
-    def _lifted(self, costs: NDArray[np.int64], i: int, threat: Threat, side: str) -> NDArray[np.int64]:
-        """Unreachable is counted in units of the whole training set; a voter that nothing reaches stays."""
-        unreachable = threat.unreachable(self.labels)
-        out_of_reach = costs > threat.limit(self.parts[i])
-        if side == "upper" and threat is REPLACEMENTS:
-            out_of_reach = np.ones(costs.shape, np.bool_)  # costs of edits are no costs of replacements
-        elif side == "lower" and rows_come(threat):
-            # More rows can come than the partition has: so many are proven, not more.
-            out_of_reach = np.zeros(costs.shape, np.bool_)
-        return np.where(out_of_reach | (not self.can_be_turned(threat)[i]), unreachable, costs)
 
     def _ask(
         self,

@@ -11,17 +11,21 @@ from numpy.typing import NDArray
 
 from flipcert.ensemble.black_box import blackbox_ballots
 from flipcert.ensemble.closing import close_plans
-from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.electorate import Electorate, step_of
 from flipcert.ensemble.open_vote import OpenVote
+from flipcert.ensemble.placing import placed, room_for_placing
 from flipcert.ensemble.voter_weights import VoterWeights
 from flipcert.ensemble.voters import Voter
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import VoteRule
+from flipcert.exceptions import CertificateError
 from flipcert.flips._jit.reach import BEST
 from flipcert.flips.against import attack_against, costs_against
 from flipcert.flips.costs import score_block
+from flipcert.flips.new_rows import NewRows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, Threat
+from flipcert.linear.insertions import Insertions
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
@@ -35,13 +39,17 @@ class LinearVotes(Electorate):
         self._labels = self.weights.labels
         self._open = OpenVote(labels, [voter.members for voter in voters], self.weights.bounds)
         self._no_offset = np.zeros(self.n_classes)
+        # What new rows weigh is known of classifiers that see rows as they are.
+        self._insertions = [None if voter.transforms else voter.label_linear.insertions for voter in voters]
 
-    def to_send(self) -> Electorate:
+    def to_send(self, threat: Threat) -> Electorate:
         """All that answers questions: without the classifiers, if one product stands for them."""
         slim = copy(self)
         slim.weights = self.weights.slim()
+        if not threat.changes_rows:
+            slim._insertions = []
         if slim.weights is self.weights:
-            return self
+            return slim
         slim.voters = [Voter(None, voter.members, voter.can_turn, voter.rows) for voter in self.voters]
         return slim
 
@@ -64,7 +72,7 @@ class LinearVotes(Electorate):
 
     def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
-        if threat.changes_rows:
+        if threat.changes_rows and not self._knows_new_rows(threat):
             return self._poll(X, n_rows, threat)
         return self.all_costs(X, n_rows, BEST, time_limit if exact else None, threat)
 
@@ -76,15 +84,19 @@ class LinearVotes(Electorate):
         votes = np.empty(shape, np.int64)
         lower, upper = (np.empty((*shape, self.n_classes), np.int64) for _ in range(2))
         offset, sensitive = np.zeros((n_rows, self.n_classes)), np.zeros(n_rows, np.bool_)
+        steps, new_rows = step_of(threat), self._new_rows(threat, X[:n_rows])
         with self.weights.lent(X, n_rows) as (weights, tolerance):
             for i, labels in enumerate(self._labels):
                 own = np.ascontiguousarray(weights[:, self.weights.of(i)])
-                costs = costs_against(threat, own, labels, offset, kind, tolerance[:, i], time_limit)
+                new = self._of_voter(new_rows, i, threat)
+                costs = costs_against(steps, own, labels, offset, kind, tolerance[:, i], time_limit, new)
                 votes[:, i] = costs.prediction
                 sensitive |= costs.sensitive
-                lower[:, i], upper[:, i] = (self._lifted(own, i, threat) for own in (costs.lower, costs.upper))
-            steady = np.array([self._open.is_steady(row) for row in weights])
-        return Ballots(votes, lower, upper, self.can_turn, self.labels, steady, sensitive, threat)
+                lower[:, i] = self.lifted(costs.lower, i, threat, proven=True)
+                upper[:, i] = self.lifted(costs.upper, i, threat, proven=False)
+            # Who has no row left votes for the first class of whatever label space is left.
+            steady = np.array([not threat.changes_rows and self._open.is_steady(row) for row in weights])
+        return Ballots(votes, lower, upper, self.can_be_turned(threat), self.labels, steady, sensitive, threat)
 
     def attacks(
         self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float
@@ -95,16 +107,47 @@ class LinearVotes(Electorate):
         witnesses: list[Witness | None] = [None] * n_rows
         if not plans:
             return witnesses
+        new_rows = self._new_rows(threat, X[:n_rows])
         with self.weights.lent(X, n_rows) as (weights, _):
             for t, plan in plans.items():
                 parts = []
                 for i in np.flatnonzero(plan != ballots.votes[t]).tolist():
                     own, to = weights[t, self.weights.of(i)], int(plan[i])
                     cost = int(ballots.upper[t, i, to])
-                    found = attack_against(threat, own, self._labels[i], self._no_offset, to, cost, time_limit)
+                    new = None if new_rows is None else self._of_voter(new_rows.of(slice(t, t + 1)), i, threat)
+                    found = attack_against(threat, own, self._labels[i], self._no_offset, to, cost, time_limit, new)
+                    if new is not None and found.inserted_labels.size:
+                        found = self._placed(found, i, X[t], float(new.real[0]))
                     parts.append(self.in_whole_set(i, found))
                 witnesses[t] = Witness.union(parts)
         return witnesses
+
+    def _knows_new_rows(self, threat: Threat) -> bool:
+        """Whether it is known what rows that come or go do to the weights of all voters."""
+        return all(own is not None and own.refusal(step_of(threat)) is None for own in self._insertions)
+
+    def _new_rows(self, threat: Threat, X: NDArray[Any]) -> NewRows | None:
+        """What new rows weigh, the same for all voters; a little less for attacks, which have to place them."""
+        if not threat.changes_rows:
+            return None
+        known: Insertions = self._insertions[0]  # type: ignore[assignment]
+        new_rows = known.new_rows(step_of(threat), X)
+        return replace(new_rows, real=new_rows.real * (1.0 - room_for_placing(X.dtype)))
+
+    def _of_voter(self, new_rows: NewRows | None, i: int, threat: Threat) -> NewRows | None:
+        """The same with how many operations one voter allows for."""
+        if new_rows is None:
+            return None
+        known: Insertions = self._insertions[i]  # type: ignore[assignment]
+        return replace(new_rows, within=known.within(step_of(threat)))
+
+    def _placed(self, attack: Witness, i: int, point: NDArray[Any], needed: float) -> Witness:
+        """The attack with inputs that really lie in the partition of a voter, and weigh what they have to."""
+        known: Insertions = self._insertions[i]  # type: ignore[assignment]
+        for row in placed(attack.inserted[0].astype(point.dtype), i, len(self.voters)):
+            if known.weights_of(point[None], row[None])[0] > needed:
+                return replace(attack, inserted=np.repeat(row[None], attack.inserted_labels.size, axis=0))
+        raise CertificateError(f"no input next to the one that is best lies in partition {i}; please report this row.")
 
     def _poll(self, X: NDArray[Any], n_rows: int, threat: Threat) -> Ballots:
         """Votes, any of which one unit of the threat may turn."""
@@ -129,11 +172,7 @@ class LinearVotes(Electorate):
             def solve(t: int, i: int, target: int) -> int:
                 own, offset = weights[t : t + 1, self.weights.of(i)], self._no_offset[None]
                 costs = costs_against(threat, own, self._labels[i], offset, BEST, None, time_limit)
-                return int(self._lifted(costs.lower, i, threat)[0, target])
+                return int(self.lifted(costs.lower, i, threat, proven=True)[0, target])
 
             close_plans(ballots, solve)
         return ballots
-
-    def _lifted(self, costs: NDArray[np.int64], i: int, threat: Threat = FLIPS) -> NDArray[np.int64]:
-        """Unreachable is counted in units of the whole training set, not of the partition."""
-        return np.where(costs > threat.limit(self._labels[i]), threat.unreachable(self.labels), costs)

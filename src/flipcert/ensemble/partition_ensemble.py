@@ -182,21 +182,21 @@ class PartitionEnsemble(CertifiedClassifier):
         def certify(voters: Electorate, block: NDArray[Any], n_rows: int) -> Certificates:
             return voters.certify(block, n_rows, threat, exact, time_limit)
 
-        return self.ask(X, certify, current_watcher())
+        return self.ask(X, certify, current_watcher(), threat=threat)
 
     def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
         def costs(voters: Electorate, block: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
             ballots = voters.ballots(block, n_rows, threat, bound == "exact", time_limit)
             return voters.outcome(threat).reach_costs(ballots, bound, time_limit)
 
-        return np.concatenate(self.ask(X, costs))
+        return np.concatenate(self.ask(X, costs, threat=threat))
 
     def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
         def attacks(voters: Electorate, block: NDArray[Any], n_rows: int) -> list[Witness | None]:
             return voters.attacks(block, n_rows, threat, exact, time_limit)
 
         watcher = current_watcher().progress("attacks")
-        parts = self.ask(X, attacks, watcher, looks_for_attacks=True)
+        parts = self.ask(X, attacks, watcher, looks_for_attacks=True, threat=threat)
         return [witness for part in parts for witness in part]
 
     def voter_costs(
@@ -291,6 +291,7 @@ class PartitionEnsemble(CertifiedClassifier):
         question: Callable[[Electorate, NDArray[Any], int], Any],
         watcher: Watcher | None = None,
         looks_for_attacks: bool = False,
+        threat: Threat = FLIPS,
     ) -> list[Any]:
         """Put a question to the voters about every block of rows.
 
@@ -304,6 +305,8 @@ class PartitionEnsemble(CertifiedClassifier):
             Who looks on.
         looks_for_attacks : bool, default=False
             Whether attacks are asked for, which stay where they were found.
+        threat : Threat
+            What the question is about.
 
         Returns
         -------
@@ -312,7 +315,7 @@ class PartitionEnsemble(CertifiedClassifier):
         """
         check_is_fitted(self)
         rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
-        voters = self.electorate_.to_send()
+        voters = self.electorate_.to_send(threat)
         by_voter = voters.spreads_voters(looks_for_attacks)
         try:
             # Voters are asked about one block after the other.

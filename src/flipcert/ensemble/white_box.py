@@ -135,7 +135,7 @@ class WhiteBox(LinearVotes):
         vote = integers.prediction
         margin[vote] = integers.lead
         ballot.votes[i] = vote
-        ballot.lower[:, i], ballot.upper[:, i] = self._lifted(lower, i), self._lifted(upper, i)
+        ballot.lower[:, i], ballot.upper[:, i] = self.lifted(lower, i), self.lifted(upper, i)
         ballot.away[i] = np.delete(ballot.lower[:, i], vote).min(initial=self.n_labels + 1)
         ballot.unsteady[:, i] = (tolerance > 0) & (margin <= tolerance)
 
@@ -147,7 +147,7 @@ class WhiteBox(LinearVotes):
             cost = exact_cost(self._integers(row, i), target, lower, upper, time_limit)
         except UnsolvedError:
             return False
-        ballot.lower[target, i] = ballot.upper[target, i] = self._lifted(np.array(cost), i)
+        ballot.lower[target, i] = ballot.upper[target, i] = self.lifted(np.array(cost), i)
         return True
 
     def _carry_out(self, ballot: Ballot, row: NDArray[Any], time_limit: float) -> Witness:

@@ -76,7 +76,7 @@ class Insertions:
         assert self.kernel is not None, "refused before"
         inputs = self.kernel.most_alike(X, self.max_norm)
         most = self._unscaled.largest(X, self.max_norm)
-        return NewRows(most, self._weights_of(X, inputs), inputs, self.within(threat))
+        return NewRows(most, self.weights_of(X, inputs), inputs, self.within(threat))
 
     def within(self, threat: Threat) -> int:
         """How many operations are sure to leave all dual variables at C; the number of rows if any do.
@@ -107,7 +107,7 @@ class Insertions:
         assert self.kernel is not None, "refused before"
         return self.kernel if self.kernel.product_scale(self.X.shape[1]) is None else Linear()
 
-    def _weights_of(self, X: NDArray[Any], inputs: NDArray[Any]) -> NDArray[np.float64]:
+    def weights_of(self, X: NDArray[Any], inputs: NDArray[Any]) -> NDArray[np.float64]:
         """What each of the inputs really weighs for its own row of X."""
         real = np.empty(X.shape[0])
         for start in range(0, X.shape[0], _TOGETHER):

@@ -23,7 +23,7 @@ from flipcert.ensemble.votes.table import certificates_of_table
 from flipcert.exceptions import UnsolvedError
 from flipcert.flips.label_space import NAME_THE_SPACE
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import FLIPS, Threat
+from flipcert.labels.threats import DELETIONS, FLIPS, Threat
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import require_closed
 
@@ -60,8 +60,9 @@ class Plurality:
 
     def _plans(self, ballots: Ballots) -> tuple[NDArray[np.int64], ...]:
         """Rows on which an attack is known, its cost, the votes that it leads to, and who wins then."""
-        # An attack that could leave no label of some class is not known to work.
-        return cheapest_plans(ballots, int(ballots.threat.to_empty(ballots.labels).min()))
+        # An attack that could leave no label of some class is not known to work, nor is one that leaves none at all.
+        empties_all = ballots.labels.n_labels if ballots.threat is DELETIONS else ballots.unreachable
+        return cheapest_plans(ballots, min(int(ballots.threat.to_empty(ballots.labels).min()), empties_all))
 
     def reach_costs(self, ballots: Ballots, bound: str, time_limit: float) -> NDArray[np.int64]:
         """Flips that make each class win the vote: bounds, or exact costs where the bounds on the voters are exact."""
