@@ -280,3 +280,33 @@ def test_a_fitted_model_travels(blobs):
     model = flipcert.KernelRidge().fit(X, some_annotations(np.random.default_rng(1), 30, 90, 3))
     there = unpack(pack(model))
     assert np.array_equal(there.certify(X_test).radius, model.certify(X_test).radius)
+
+
+def test_what_each_source_could_do_alone(blobs):
+    X, y, X_test, _ = blobs
+    rng = np.random.default_rng(3)
+    row = np.append(np.arange(30), rng.integers(0, 30, 40))
+    source = rng.choice(list("abcdefgh"), 70)
+    annotations = flipcert.Annotations.capped(row, np.where(rng.random(70) < 0.8, y[row], 0), source, cap=5)
+    model = flipcert.KernelRidge(RBF(0.5), classes=[0, 1, 2]).fit(X, annotations)
+    ids, labels, points = model.source_powers(X_test)
+    weights, prediction = weights_of(model, X_test), model.predict(X_test)
+    assert labels.tolist() == [np.count_nonzero(source == own) for own in ids]
+    for own, count in zip(ids, points, strict=True):
+        changed = 0
+        for row_of_weights, first in zip(weights, prediction, strict=True):
+            scores = [sum(Fraction(float(w)) for w in row_of_weights[annotations.label == c]) for c in range(3)]
+            gains = [Fraction(0)] * 3
+            for w, c in zip(row_of_weights[source == own], annotations.label[source == own], strict=True):
+                for to in set(range(3)) - {first}:
+                    # What the label does for the class that is to pass the first, before and at best.
+                    side = {to: 1, int(first): -1}
+                    gains[to] += Fraction(abs(float(w))) - side.get(int(c), 0) * Fraction(float(w))
+            changed += any(
+                gains[to] - (scores[first] - scores[to]) > 0 or (to < first and gains[to] == scores[first] - scores[to])
+                for to in set(range(3)) - {int(first)}
+            )
+        assert count == changed
+    alone = model.certify(X_test, threat="sources").radius == 0
+    assert points.max() <= alone.sum() <= points.sum()
+    assert 0 < alone.sum() < 15

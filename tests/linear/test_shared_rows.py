@@ -103,14 +103,16 @@ def test_streamed_annotations(model, dtype, digits, monkeypatch):
     rng = np.random.default_rng(0)
     row = np.sort(np.append(np.arange(len(X)), rng.integers(0, len(X), 1500)))
     label = np.where(rng.random(row.size) < 0.2, rng.integers(0, 10, row.size), y[row])
-    annotations = flipcert.Annotations(row, label, trusted=np.arange(row.size) % 7 == 0)
+    source = rng.integers(0, 50, row.size)
+    annotations = flipcert.Annotations(row, label, source, trusted=np.arange(row.size) % 7 == 0)
     model = clone(model).fit(X, annotations)
-    held, flips = model.certify(X_test), model.worst_flips(X_test)
+    held, flips, sources = model.certify(X_test), model.worst_flips(X_test), model.certify(X_test, threat="sources")
     asked = []
     monkeypatch.setattr(StreamedRows, "radii", lambda rows, radii=StreamedRows.radii: asked.append(rows) or radii(rows))
     budget = 4 * 32 * 512 * np.dtype(dtype).itemsize
     with config_context(working_memory=budget / 2**20):
         certificates = model.certify(X_test)
+        assert np.array_equal(model.certify(X_test, threat="sources").radius, sources.radius)
         for one, other in zip(model.worst_flips(X_test), flips, strict=True):
             assert len(one) == len(other)
     assert asked

@@ -110,6 +110,35 @@ def test_bits(name, client, jobs, digits):
     assert jobs, "nothing went to the cluster"
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        flipcert.KernelRidge(RBF(gamma=0.1)),
+        flipcert.PartitionEnsemble(flipcert.KernelSVM("linear"), 4, "source"),
+        flipcert.PartitionEnsemble(flipcert.KernelRidge(RBF(gamma=0.1)), 4),
+    ],
+    ids=lambda model: f"{type(model).__name__} {getattr(model, 'partition', '')}",
+)
+def test_bits_of_sources_and_annotations(model, client, jobs, digits):
+    """A threat is the same threat on the workers, and a row that several people labelled is one there."""
+    X, y, X_test, _ = digits
+    X, X_test = X[:300], X_test[:64]
+    rng = np.random.default_rng(0)
+    row = rng.permutation(np.append(np.arange(300), rng.integers(0, 300, 400)))
+    label = np.where(rng.random(700) < 0.3, rng.integers(0, 10, 700), y[row])
+    annotations = flipcert.Annotations.capped(row, label, source=rng.integers(0, 30, 700), cap=20)
+
+    def told(fitted):
+        return [fitted.certify(X_test, threat=threat).radius.tolist() for threat in ("flips", "sources")]
+
+    expected = told(model.fit(X, annotations)), told(model.fit(X, y[:300], source=np.arange(300) % 30))
+    assert expected[0][0] != expected[0][1]
+    with joblib.parallel_config(backend="dask", client=client):
+        assert told(model.fit(X, annotations)) == expected[0]
+        assert told(model.fit(X, y[:300], source=np.arange(300) % 30)) == expected[1]
+    assert jobs
+
+
 @pytest.mark.parametrize("n_partitions", [1, 2])
 def test_bits_of_integer_programs(n_partitions, client, jobs, blobs):
     X, y, X_test = blobs[0][:20], blobs[1][:20], blobs[2][:9]
