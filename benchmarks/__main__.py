@@ -27,6 +27,7 @@ from benchmarks.rows import (
     networks,
     peers,
     ridge,
+    row_changes,
     scale,
     sources,
     stand_alone,
@@ -39,6 +40,7 @@ from benchmarks.settings import QUICK, Settings
 GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "svm": stand_alone.rows,
     "sources": sources.rows,
+    "rows": row_changes.rows,
     "ensembles": ensembles.given,
     "standardised": ensembles.standardised,
     "fit": ensembles.fits,

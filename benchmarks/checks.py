@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import flipcert
 from benchmarks import published
 from benchmarks.data import Features
-from benchmarks.plain import ensemble_weights, svm_weights
+from benchmarks.plain import ensemble_weights, fewest_row_changes, svm_weights
 
 
 class Mismatch(AssertionError):
@@ -45,6 +45,19 @@ def check_stand_alone(
         plain = published.stand_alone(row, features.labels, features.n_classes)
         ours = published.Certificate(*_triple(certificates, t))
         agree("certificate", t, ours, plain)
+    return f"sorted in full: {points.size} points equal"
+
+
+def check_row_changes(certificates: flipcert.Certificates, features: Features, max_norm: float, count: int) -> str:
+    """Radii of one SVM in rows that come and go, where they are exact, against full sorts."""
+    points = np.flatnonzero(~certificates.rounding_sensitive & certificates.exact)[:count]
+    if points.size == 0:
+        raise Mismatch("nothing to check: every point is rounding-sensitive, or open.")
+    weights = svm_weights(features.train, features.test[points])
+    for t, row in zip(points, weights, strict=True):
+        new = float(np.linalg.norm(features.test[t].astype(np.float64))) * max_norm
+        plain = fewest_row_changes(row, features.labels, features.n_classes, certificates.threat, new)
+        agree(f"radius in {certificates.threat}", t, int(certificates.radius[t]), plain - 1)
     return f"sorted in full: {points.size} points equal"
 
 
