@@ -136,6 +136,14 @@ def test_costs_for_ensembles_come_with_attacks(blobs):
                 assert clone(model).fit(attack.apply_inputs(X), attack.apply(y)).predict(test)[t] == c
 
 
+def test_replay_makes_flips_only(blobs):
+    X, y, test, _ = blobs
+    model = flipcert.KernelSVM("rbf").fit(X, y)
+    (attack,) = model.worst_flips(test[:1], threat="replacements")
+    with pytest.raises(ValueError, match=r"witness deletes \d+ rows and inserts \d+, but replay makes flips only; fit"):
+        model.replay(test[:1], attack)
+
+
 def test_figures_of_the_digits():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))

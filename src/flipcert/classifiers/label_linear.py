@@ -157,6 +157,11 @@ class LabelLinearClassifier(CertifiedClassifier):
         ndarray of shape (n_flips + 1, n_classes)
             Scores before the first flip and after each.
         """
+        if witness.deleted.size or witness.inserted_labels.size:
+            raise ValueError(
+                f"witness deletes {witness.deleted.size} rows and inserts {witness.inserted_labels.size}, but replay "
+                "makes flips only; fit again on witness.apply_inputs(X) and witness.apply(y)."
+            )
         model, rows = self._asked(X)
         complaint = "witness holds the label {label}, which is none of the classes {classes}."
         codes = class_indices(np.asarray(witness.labels), self.classes_, complaint)
