@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import flipcert
+from flipcert.runs.folder import RunFolder
 from tests.helpers.command_line import NAMES, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, refused, run, summary_of
 from tests.helpers.pages import Page
 
@@ -228,3 +229,31 @@ def test_annotations_without_sources(crowd):
     asked = ("certify", "rows.csv", "test.csv", "--annotations", "nobody.csv", "--id", "key", "--quiet")
     assert "--threat sources needs --source" in refused(*asked, "--threat", "sources")
     assert run(*asked).exit_code == 0
+
+
+def test_a_run_that_was_stopped_goes_on(crowd, monkeypatch):
+    asked = ("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "--quiet")
+    assert run(*asked, "--out", "whole").exit_code == 0
+    monkeypatch.setattr("flipcert.runs.job._attacks", lambda *_: 1 / 0)
+    assert run(*asked, "--out", "part").exit_code == 70
+    assert not Path("part/summary.json").exists()
+    # As many blocks in sources as in flips: each answers its own question.
+    kept = list(Path("part/blocks").glob("*.npz"))
+    threats = sorted(flipcert.Certificates.load(_certificates_of(path)).threat for path in kept)
+    assert set(threats) == {"flips", "sources"}
+    assert threats.count("flips") == threats.count("sources")
+    monkeypatch.undo()
+    recalled = []
+    before = RunFolder.recall
+    monkeypatch.setattr(RunFolder, "recall", lambda self, name: recalled.append(before(self, name)) or recalled[-1])
+    assert run(*asked, "--out", "part").exit_code == 0
+    assert sorted(block.threat for block in recalled if block is not None) == threats
+    for name in ("certificates.parquet", "attacks.parquet", "report.html"):
+        assert Path("part", name).read_bytes() == Path("whole", name).read_bytes()
+
+
+def _certificates_of(path):
+    """A kept block without the question that it answers."""
+    with np.load(path) as stored:
+        np.savez("block.npz", **{name: stored[name] for name in stored.files if name != "question"})
+    return "block.npz"

@@ -13,10 +13,10 @@ from flipcert.labels.threats import THREATS
 from flipcert.report import report_page
 from flipcert.report.cohorts import cohorts
 from flipcert.report.key_figures import summarise
-from flipcert.report.result import Result
+from flipcert.report.result import Result, SourcePower
 from flipcert.report.units import unit_of
 from tests.helpers.pages import Page
-from tests.helpers.results import made_up, some_trusted, under
+from tests.helpers.results import NASTY, made_up, some_trusted, under
 
 OTHERS = [name for name in THREATS if name != "flips"]
 # What is said of flips where it is about something else: what is not covered, what a replacement is, what edits are.
@@ -53,7 +53,7 @@ def test_no_sentence_of_a_page_speaks_of_flips(threat, labelled, trusted):
     assert not re.findall(r"[^.]{0,60}\bflip(?!cert).{0,40}", said)
     unit = unit_of(threat)
     assert unit.all_made in said
-    assert f"{unit.nouns} that a prediction is proven to withstand" in said
+    assert f"{unit.nouns} proven to be withstood" in said
     assert f"threat{threat}" in said.replace(" ", "")
 
 
@@ -126,11 +126,11 @@ def test_how_many_would_have_to_collude():
 def test_the_table_of_sources():
     result = under(made_up(), "sources")
     text = Page(report_page([result])).text
-    assert "worker 0 100 2.0 % 9 4.5 %" in re.sub(r"\s+", " ", re.sub(r"(?<=\d)(?=worker)", " ", text)) or (
-        "worker 01002.0 %94.5 %" in text
-    )
+    assert "worker 0100 (2.0 %)9 (4.5 %)" in text
+    assert "One attack of each was replayed" in text
+    assert "At least so many predictions can be changed by it alone" in text
     assert "In flips: " in text
-    assert "at least half withstand" in text
+    assert "at least half3" in text.replace(" ", "").replace("atleasthalf", "at least half")
     bare = Page(report_page([replace(result, powers=(), in_flips=None)])).text
     assert "can change alone" not in bare
     assert "In flips" not in bare
@@ -170,7 +170,7 @@ def test_plots():
     axes = plots.plot_median_robustness({1: c, 10: c}, y).axes[0]
     assert axes.get_ylabel() == "corrupt sources\n(of 40 sources)"
     assert axes.get_title() == "Corrupt sources that at least half of the correct predictions withstand"
-    withstood = "corrupt sources that a prediction is proven to withstand\n(of 40 sources)"
+    withstood = "corrupt sources proven to be withstood\n(of 40 sources)"
     assert plots.plot_radii(c, y).axes[0].get_xlabel() == withstood
     assert plots.plot_radius_by_class(c, y).axes[0].get_xlabel() == withstood
     added = replace(made_up().certificates, threat="insertions", n_attackable=3000)
@@ -196,5 +196,19 @@ def test_a_threat_without_words_of_its_own_has_plain_ones():
     c = replace(made_up().certificates, threat="swaps")
     said = said_by([Result("", c, None)])
     assert "swaps, 1.3 % of the training set." in said
-    assert "swaps that a prediction is proven to withstand" in said
+    assert "swaps proven to be withstood" in said
     assert "flipped label" not in said
+
+
+def test_names_of_sources_are_text():
+    result = under(made_up(), "sources")
+    powers = tuple(SourcePower(name, 10, 3) for name in NASTY.tolist())
+    attacks = tuple(
+        replace(attack, sources=np.resize(NASTY, attack.size), by=np.resize(NASTY, attack.indices.size))
+        for attack in result.attacks
+    )
+    source = report_page([replace(result, powers=powers, attacks=attacks)])
+    Page(source)
+    assert "<script>document" not in source
+    assert 'onerror="' not in source
+    assert "{{ 7 * 7 }}" in Page(source).text

@@ -63,8 +63,8 @@ def sources_panel(summary: Summary) -> dict[str, Any] | None:
     counted = any(power.n_changed for power in powers)
     if powers:
         told.append(
-            "The sources with the most power. Each prediction that is counted for a source was changed by it alone, "
-            "with labels that were put there and scored again."
+            f"The sources with the most power. {_how_counted(s)} One attack of each was replayed: its labels put "
+            "there, the model fitted again, and another class predicted."
             if counted
             else "The sources with the most labels. No single one of them is known to change a prediction."
         )
@@ -82,9 +82,17 @@ def sources_panel(summary: Summary) -> dict[str, Any] | None:
             for power in powers
         ],
         "kind": capital(s.kind),
+        "beside_note": f"What shares of the {s.kind} withstand, in corrupt sources and in single flips.",
         "beside": _beside(s),
         "accounts": ACCOUNTS,
     }
+
+
+def _how_counted(s: Summary) -> str:
+    """How many of the points are counted that a source can change alone."""
+    if s.result.n_partitions == 1 and s.result.model in ("svm", "ridge", "neighbors"):
+        return "All predictions are counted that a source can change without any other, by exact sums of weights."
+    return "At least so many predictions can be changed by it alone: an attack is known for each."
 
 
 def _beside(s: Summary) -> list[tuple[str, str, str]]:
@@ -93,11 +101,11 @@ def _beside(s: Summary) -> list[tuple[str, str, str]]:
         return []
     c = s.result.certificates
     quantiles = (
-        ("nine in ten withstand", 0.9),
-        ("three in four withstand", 0.75),
-        ("half withstand", 0.5),
-        ("one in four withstands", 0.25),
-        ("one in ten withstands", 0.1),
+        ("nine in ten", 0.9),
+        ("three in four", 0.75),
+        ("half", 0.5),
+        ("one in four", 0.25),
+        ("one in ten", 0.1),
     )
     rows = []
     for name, share in quantiles:

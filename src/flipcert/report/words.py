@@ -173,8 +173,10 @@ class Exposure:
 
     @property
     def axis_of_radii(self) -> str:
-        """What is counted along an axis of radii."""
-        return f"{self.unit.nouns} that a prediction is proven to withstand"
+        """What is counted along an axis of radii, short enough for a phone."""
+        if self.threat == FLIPS.name:
+            return "flips that a prediction is proven to withstand"
+        return f"{self.unit.nouns} proven to be withstood"
 
     def done(self, count: int) -> str:
         """What an attack of some size does, as a remark."""

@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 
 import flipcert
 from flipcert.report import write_report
-from tests.helpers.results import NASTY, described, made_up, real_result, some_trusted, sweep
+from tests.helpers.results import NASTY, described, made_up, real_result, some_trusted, sweep, under
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
 
@@ -52,6 +52,8 @@ def results():
         "unlabelled": [replace(made_up(exact=0.2), labels=None, name="")],
         "bare": [replace(made_up(votes=False), attacks=())],
         "trusted": [some_trusted(made_up(beyond=0.1), 120)],
+        "sources": [under(made_up(beyond=0.1), "sources"), under(made_up(seed=1, name="another"), "sources")],
+        "threats": [under(made_up(name=threat), threat) for threat in ("deletions", "insertions", "edits")],
         "sealed": [some_trusted(made_up(beyond=0.1), 0)],
         "constant": [one_answer_for_all(made_up()), made_up(name="another")],
         "many": [

@@ -20,6 +20,8 @@ NAMES = [
     "bare",
     "many",
     "trusted",
+    "sources",
+    "threats",
     "sealed",
     "constant",
 ]

@@ -40,12 +40,14 @@ def test_tabs(visit, results):
         assert chosen(page) == names[1]
 
 
-@pytest.mark.parametrize("name", ["digits", "sweep", "large", "unlabelled", "trusted"])
+@pytest.mark.parametrize("name", ["digits", "sweep", "large", "unlabelled", "trusted", "sources"])
 @pytest.mark.parametrize("width", [1000, 375])
 def test_pointing_at_a_curve_reads_it(visit, results, name, width):
     with visit(name, width=width) as page:
         figure = page.locator("figure:visible").filter(has=page.locator("[data-curves]"))
-        number = page.locator("[role=tabpanel]:visible").get_attribute("id") if name == "sweep" else "result-0"
+        number = (
+            page.locator("[role=tabpanel]:visible").get_attribute("id") if name in ("sweep", "sources") else "result-0"
+        )
         result = results[name][int(number.removeprefix("result-"))]
         c = result.certificates
         counts = (c.radius >= 0) if result.labels is None else c.correct(result.labels)
@@ -61,7 +63,7 @@ def test_pointing_at_a_curve_reads_it(visit, results, name, width):
             radii = [c.radius, c.radius_upper] + ([] if c.blackbox_radius is None else [c.blackbox_radius])
             shown = figure.locator(".probe dd").all_inner_texts()
             assert shown == [percent(flipcert.certified_accuracy(counts, radius, flips)) for radius in radii]
-            assert f"{percent(flips / c.n_attackable)} {of}" in figure.locator("label").inner_text()
+            assert f"{percent(flips / (c.n_sources or c.n_attackable))} {of}" in figure.locator("label").inner_text()
             cursor = figure.locator(".cursor").bounding_box()
             stride = max(1, flips)
             assert abs(cursor["x"] - (box["x"] + place * box["width"])) <= box["width"] / 2 / min(stride, 8) + 2
