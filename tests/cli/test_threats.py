@@ -234,15 +234,15 @@ def test_annotations_without_sources(crowd):
 def test_a_run_that_was_stopped_goes_on(crowd, monkeypatch):
     asked = ("certify", "crowd.csv", "test.csv", *RIDGE, *SOURCES, "--quiet")
     assert run(*asked, "--out", "whole").exit_code == 0
-    monkeypatch.setattr("flipcert.runs.job._attacks", lambda *_: 1 / 0)
-    assert run(*asked, "--out", "part").exit_code == 70
+    with monkeypatch.context() as stopped:
+        stopped.setattr("flipcert.runs.job._attacks", lambda *_: 1 / 0)
+        assert run(*asked, "--out", "part").exit_code == 70
     assert not Path("part/summary.json").exists()
     # As many blocks in sources as in flips: each answers its own question.
     kept = list(Path("part/blocks").glob("*.npz"))
     threats = sorted(flipcert.Certificates.load(_certificates_of(path)).threat for path in kept)
     assert set(threats) == {"flips", "sources"}
     assert threats.count("flips") == threats.count("sources")
-    monkeypatch.undo()
     recalled = []
     before = RunFolder.recall
     monkeypatch.setattr(RunFolder, "recall", lambda self, name: recalled.append(before(self, name)) or recalled[-1])
