@@ -21,7 +21,7 @@ from flipcert.flips._jit.ladder import UNDECIDED
 from flipcert.flips._jit.reach import cheapest_change
 from flipcert.flips.costs import Radii
 from flipcert.flips.rows import DoubleRow, IntegerRow
-from flipcert.flips.whole_rows import Rows
+from flipcert.flips.whole_rows import Rows, RowsBehind
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import DELETIONS, FLIPS, Threat
 from flipcert.results.flip_costs import FlipCosts
@@ -30,7 +30,7 @@ from flipcert.results.witness import Witness, classes_after
 NAME_THE_SPACE = ", or name the label space with classes=[...], so that no class of it can be flipped away"
 
 
-class RowsOfOpenSpace:
+class RowsOfOpenSpace(RowsBehind):
     """Rows as any others, whose cheapest changes of prediction leave the labels in a state that can be fitted.
 
     Parameters
@@ -44,32 +44,9 @@ class RowsOfOpenSpace:
     """
 
     def __init__(self, rows: Rows, labels: Labels, offset: NDArray[np.float64]) -> None:
-        self._rows = rows
+        super().__init__(rows)
         self._labels = labels
         self._offset = offset
-
-    @property
-    def weights(self) -> NDArray[Any] | None:
-        """All weights, if they are held."""
-        return self._rows.weights
-
-    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Scores (rounded) and predictions (exact): all classes have labels now."""
-        return self._rows.scores()
-
-    def cell_sums(
-        self, rows: slice, of: NDArray[np.int64], n_cells: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
-        return self._rows.cell_sums(rows, of, n_cells)
-
-    def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
-        """Weights of some training samples."""
-        return self._rows.at(samples)
-
-    def row(self, t: int) -> NDArray[Any]:
-        """All weights of one row."""
-        return self._rows.row(t)
 
     def radii(self) -> Radii:
         """Exact cost of changing the prediction of each row."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from flipcert.flips.costs import Radii
 from flipcert.flips.new_rows import NewRows
 from flipcert.flips.operations import KINDS, Operations, integer_row, pair_attack, replayed
 from flipcert.flips.rows import IntegerRow
-from flipcert.flips.whole_rows import WholeRows
+from flipcert.flips.whole_rows import RowsBehind, WholeRows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import DELETIONS, INSERTIONS, REPLACEMENTS, Threat
 from flipcert.results.witness import Witness
@@ -36,7 +35,7 @@ class _Changes:
     lawful: dict[int, Operations]
 
 
-class RowChanges:
+class RowChanges(RowsBehind):
     """A block of rows whose training rows come and go.
 
     Parameters
@@ -50,31 +49,9 @@ class RowChanges:
     """
 
     def __init__(self, rows: WholeRows, threat: Threat, new_rows: NewRows) -> None:
-        self._rows, self._threat, self._new_rows = rows, threat, new_rows
+        super().__init__(rows)
+        self._held, self._threat, self._new_rows = rows, threat, new_rows
         self._labels: Labels = rows.labels
-
-    @property
-    def weights(self) -> NDArray[Any]:
-        """All weights."""
-        return self._rows.weights
-
-    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Scores (rounded) and predictions (exact), as nothing is changed."""
-        return self._rows.scores()
-
-    def cell_sums(
-        self, rows: slice, of: NDArray[np.int64], n_cells: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
-        return self._rows.cell_sums(rows, of, n_cells)
-
-    def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
-        """Weights of some training samples."""
-        return self._rows.at(samples)
-
-    def row(self, t: int) -> NDArray[Any]:
-        """All weights of one row."""
-        return self._rows.row(t)
 
     def radii(self) -> Radii:
         """Cost of changing the prediction of each row: proven, and of an attack that is known."""
@@ -83,7 +60,7 @@ class RowChanges:
     def witnesses(self) -> list[Witness | None]:
         """Smallest known attack on the prediction of each row; None if there is none."""
         changes = self._changes()
-        return [self._witness(changes, t) for t in range(self.weights.shape[0])]
+        return [self._witness(changes, t) for t in range(self._held.weights.shape[0])]
 
     def _witness(self, changes: _Changes, t: int) -> Witness | None:
         cost, first = int(changes.radii.known[t]), int(changes.radii.prediction[t])
@@ -99,15 +76,15 @@ class RowChanges:
 
     def _integers(self, t: int) -> IntegerRow:
         """One row in integers, with what new rows weigh at most, and really."""
-        return integer_row(self._threat, self.row(t), self._labels, self._rows.offset[t], self._new_rows, t)
+        return integer_row(self._threat, self.row(t), self._labels, self._held.offset[t], self._new_rows, t)
 
     def _changes(self) -> _Changes:
         labels, threat, new_rows = self._labels, self._threat, self._new_rows
-        n_rows, unreachable = self.weights.shape[0], threat.unreachable(labels)
+        n_rows, unreachable = self._held.weights.shape[0], threat.unreachable(labels)
         prediction, second, lower, upper, rival, target = (np.zeros(n_rows, np.int64) for _ in range(6))
         margin, decided = np.zeros(n_rows), np.zeros(n_rows, np.bool_)
         jit.change_rows(
-            self.weights, labels.coded, self._rows.offset, KINDS[threat.name], new_rows.most, new_rows.real,
+            self._held.weights, labels.coded, self._held.offset, KINDS[threat.name], new_rows.most, new_rows.real,
             labels.n_movable, unreachable, new_ladder(labels.n_labels, labels.n_classes),
             prediction, second, lower, upper, rival, target, margin, decided,
         )  # fmt: skip

@@ -23,7 +23,7 @@ from flipcert.flips.source_attack import (
     winner_after,
 )
 from flipcert.flips.source_costs import total_of
-from flipcert.flips.whole_rows import Rows
+from flipcert.flips.whole_rows import Rows, RowsBehind
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import SOURCES
 from flipcert.results.witness import Witness
@@ -32,7 +32,7 @@ from flipcert.results.witness import Witness
 _PART, _BYTES = 16, 16
 
 
-class SourceRows:
+class SourceRows(RowsBehind):
     """Rows as any others, whose costs count sources.
 
     Parameters
@@ -46,32 +46,9 @@ class SourceRows:
     """
 
     def __init__(self, rows: Rows, labels: Labels, offset: NDArray[np.float64]) -> None:
-        self._rows = rows
+        super().__init__(rows)
         self._labels = labels
         self._offset = offset
-
-    @property
-    def weights(self) -> NDArray[Any] | None:
-        """All weights, if they are held."""
-        return self._rows.weights
-
-    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Scores (rounded) and predictions (exact)."""
-        return self._rows.scores()
-
-    def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
-        """Weights of some training samples."""
-        return self._rows.at(samples)
-
-    def row(self, t: int) -> NDArray[Any]:
-        """All weights of one row."""
-        return self._rows.row(t)
-
-    def cell_sums(
-        self, rows: slice, of: NDArray[np.int64], n_cells: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Positive and negative weights of some rows, added up by cells."""
-        return self._rows.cell_sums(rows, of, n_cells)
 
     def radii(self) -> Radii:
         """Exact cost of changing the prediction of each row, in sources."""

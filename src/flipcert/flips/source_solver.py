@@ -1,23 +1,18 @@
-"""The fewest sources that lead to a class, by an integer program.
-
-HiGHS works in floats and is trusted accordingly: its attack counts only once replayed in whole numbers, its bound only
-as that of a *relaxed* program that no rounding could have made too tight.
-"""
+"""The fewest sources that lead to a class, by an integer program, or by trying them where floats cannot decide."""
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import LinearConstraint
 
 from flipcert.exceptions import UnsolvedError
+from flipcert.flips.relaxed_program import RelaxedProgram, in_common_unit
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.search import OutOfBudget
-from flipcert.flips.solver import TOLERANCE
 from flipcert.flips.source_search import find_source_attack, moves_of_source
 from flipcert.labels.threats import SOURCES
 from flipcert.results.witness import Witness
@@ -26,11 +21,7 @@ from flipcert.results.witness import Witness
 def cheapest_source_attack(row: IntegerRow, target: int, lower: int, upper: int, time_limit: float) -> Witness | None:
     """Return a cheapest attack if it takes fewer than ``upper`` sources; None proves that there is no such attack."""
     deadline = time.monotonic() + time_limit
-    program = _Program(row, target)
-    bound, attack = program.solve(lower, upper, -1, deadline)
-    if attack is None and bound < upper:
-        # The relaxed optimum wins only within the tolerance: ask for one that wins by more.
-        _, attack = program.solve(bound, upper, +1, deadline)
+    bound, attack = _Program(row, target).solve(lower, upper, deadline)
     best = upper if attack is None else len(attack)
     try:
         better = find_source_attack(row, target, bound, best, deadline)
@@ -69,37 +60,13 @@ class _Program:
         for p, r in self.ways:
             (_, y, w), _ = self.pools[p]
             gains.append([-w * ((y == target) - (y == q) + (r == q)) for q in self.rivals])
-        # In the largest unit that all gains are multiples of, so that equal or round weights become small numbers.
-        unit = math.gcd(*(gain for each in gains for gain in each)) or 1
-        self.gains = [[gain // unit for gain in each] for each in gains]
-        gaps = [(rival, row.scores[rival] - row.scores[target]) for rival in self.rivals]
-        self.needs = [gap // unit + 1 if rival < target else -(-gap // unit) for rival, gap in gaps]
+        self.gains, self.needs = in_common_unit(row, target, self.rivals, gains)
 
-    def solve(self, lower: int, upper: int, side: int, deadline: float) -> tuple[int, Witness | None]:
-        """Improved lower bound, and an attack of fewer than ``upper`` sources if one was found.
-
-        Every constraint is relaxed (-1) or tightened (+1) by more than solver and rounding can err.
-        """
+    def solve(self, lower: int, upper: int, deadline: float) -> tuple[int, Witness | None]:
+        """Improved lower bound, and an attack of fewer than ``upper`` sources if one was found."""
         n_sources, n_ways = len(self.sources), len(self.ways)
-        if n_sources == 0:
-            return upper, None
         sizes = np.array([len(members) for _, members in self.pools], dtype=float)
-        capacity = np.append(np.ones(n_sources), [sizes[p] for p, _ in self.ways])
-        largest = max((max(abs(gain) for gain in gains) for gains in self.gains), default=0) or 1
-        exact_model = (n_sources + n_ways) * largest < 0.5 / TOLERANCE
-        if exact_model and side > 0:
-            return lower, None
-        shift = 0.5 / largest if exact_model else TOLERANCE
-        most = int(capacity.sum()) * largest
-        if max(self.needs) > most:
-            return upper, None
-        needs = [max(need, -most - largest) / largest + side * shift for need in self.needs]
-        gains = sparse.csr_array(np.array([[gain / largest for gain in g] for g in self.gains]).T)
-        counts = np.append(np.ones(n_sources), np.zeros(n_ways))
-        constraints = [
-            LinearConstraint(gains, np.array(needs), np.inf),
-            LinearConstraint(counts[None], lower, upper - 1),
-        ]
+        links = []
         if n_ways:
             # Labels of a pool move only if their source is corrupt, and each once.
             pool = np.array([p for p, _ in self.ways])
@@ -107,21 +74,16 @@ class _Program:
             shape = (sizes.size, n_sources + n_ways)
             moved = sparse.csr_array((np.ones(n_ways), (pool, n_sources + np.arange(n_ways))), shape=shape)
             held = sparse.csr_array((sizes, (np.arange(sizes.size), own)), shape=shape)
-            constraints.append(LinearConstraint(moved - held, -np.inf, 0.0))
-        result = milp(
-            counts,
-            integrality=np.ones(n_sources + n_ways),
-            bounds=Bounds(0.0, capacity),
-            constraints=constraints,
-            options={"mip_rel_gap": 0.0, "time_limit": max(deadline - time.monotonic(), 0.01)},
+            links.append(LinearConstraint(moved - held, -np.inf, 0.0))
+        program = RelaxedProgram(
+            self.gains,
+            self.needs,
+            capacity=np.append(np.ones(n_sources), [sizes[p] for p, _ in self.ways]),
+            counted=np.append(np.ones(n_sources), np.zeros(n_ways)),
+            replay=self._replay,
+            links=links,
         )
-        if result.status == 2:  # infeasible: no attack below the known one
-            return upper, None
-        attack = None if result.x is None else self._replay(np.rint(result.x).astype(int))
-        dual = result.mip_dual_bound
-        if dual is not None and math.isfinite(dual):
-            lower = max(lower, min(upper, math.ceil(dual - 1e-6)))
-        return lower, attack
+        return program.solve(lower, upper, deadline)
 
     def _replay(self, amounts: NDArray[np.int64]) -> Witness | None:
         """The attack that amounts stand for, if the target then wins, in whole numbers."""

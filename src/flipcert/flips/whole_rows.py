@@ -79,3 +79,33 @@ class WholeRows:
     def row(self, t: int) -> NDArray[Any]:
         """All weights of one row."""
         return self.weights[t]
+
+
+class RowsBehind:
+    """What is the same for rows whatever an attacker does: answered by the rows behind."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    @property
+    def weights(self) -> NDArray[Any] | None:
+        """All weights, if they are held."""
+        return self._rows.weights
+
+    def scores(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Scores (rounded) and predictions (exact), as nothing is changed."""
+        return self._rows.scores()
+
+    def cell_sums(
+        self, rows: slice, of: NDArray[np.int64], n_cells: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
+        return self._rows.cell_sums(rows, of, n_cells)
+
+    def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
+        """Weights of some training samples."""
+        return self._rows.at(samples)
+
+    def row(self, t: int) -> NDArray[Any]:
+        """All weights of one row."""
+        return self._rows.row(t)
