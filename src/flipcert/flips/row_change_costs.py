@@ -47,8 +47,9 @@ def row_change_costs(
     for t in np.flatnonzero(~decided).tolist():
         row = integer_row(threat, weights[t], labels, offset[t], new_rows, t)
         prediction[t] = row.prediction
+        # Integers of Python throughout: numbers of NumPy, multiplied with large ones, would overflow.
         state = row.run(
-            jit.class_costs, row.prediction, KINDS[threat.name], *row.others, movable, labels.n_movable,
+            jit.class_costs, row.prediction, KINDS[threat.name], *row.others, movable.tolist(), labels.n_movable,
             np.zeros(labels.n_labels + n_classes + 1, object), 0, row.has_negative, unreachable, lower[t], upper[t],
         )  # fmt: skip
         assert state == 0, "integers decide everything"
