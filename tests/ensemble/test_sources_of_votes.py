@@ -135,15 +135,17 @@ def check_linear(rng, rule=None, bases=None):
     if apart and not open_space:
         assert radius == upper == min(cost, n_sources + 1) - 1
         return "exact"
+    truth = min(cost, n_sources + 1) - 1
+    assert upper >= truth
     kind = "open" if open_space else "shared"
-    return f"{kind}, {'tight' if radius == min(cost, n_sources + 1) - 1 else 'loose'}"
+    return f"{kind}, {'exact' if radius == upper else 'tight' if radius == truth else 'loose'}"
 
 
 def test_label_linear_votes_against_sources():
     rng = np.random.default_rng(1)
     seen = [check_linear(rng) for _ in range(80)]
     assert seen.count("exact") > 20
-    assert seen.count("shared, tight") > 5
+    assert seen.count("shared, exact") > 5
 
 
 class Quoting(ClassifierMixin, BaseEstimator):
@@ -275,14 +277,22 @@ def test_threat_without_sources(blobs):
         model.certify(X_test, threat="sources")
 
 
-def test_bounds_on_shared_sources_are_no_exact_costs(blobs):
-    X, y, X_test, _ = blobs
-    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(), 4, classes=[0, 1, 2]).fit(X, y, source=np.arange(30) % 6)
-    certificates = model.certify(X_test, threat="sources")
-    assert (certificates.radius_upper == 6).all()
-    assert model.worst_flips(X_test, threat="sources") == [None] * len(X_test)
+def test_sources_that_reach_many_partitions(digits):
+    X, y, X_test, _ = digits
+    source = np.random.default_rng(0).integers(0, 40, len(y)) ** 2 // 40
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=10.0), 7, classes=range(10)).fit(X, y, source=source)
+    certificates = model.certify(X_test[:40], threat="sources")
+    assert (certificates.radius_upper < certificates.n_sources).all()
+    assert certificates.exact.any()
+    witnesses = model.worst_flips(X_test[:40], threat="sources")
+    for t in range(0, 40, 13):
+        witness = witnesses[t]
+        assert len(witness) == certificates.radius_upper[t] + 1
+        assert set(witness.sources) == set(source[witness.indices])
+        again = clone(model).fit(X, witness.apply(y), source=source)
+        assert again.predict(X_test[t : t + 1])[0] == certificates.target[t] != certificates.prediction[t]
     with pytest.raises(flipcert.UnsolvedError, match=r"is not known \(it is between"):
-        model.flip_costs(X_test, "exact", threat="sources")
+        model.flip_costs(X_test[:2], "exact", threat="sources")
 
 
 def bound_by_fractions(votes, lower, touched, n_classes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from flipcert.ensemble.black_box import blackbox_ballots
 from flipcert.ensemble.closing import close_plans
+from flipcert.ensemble.colluding import Collusion
 from flipcert.ensemble.electorate import Electorate, step_of
 from flipcert.ensemble.open_vote import OpenVote
 from flipcert.ensemble.placing import placed, room_for_placing
@@ -24,7 +26,7 @@ from flipcert.flips.against import attack_against, costs_against
 from flipcert.flips.costs import score_block
 from flipcert.flips.new_rows import NewRows
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import FLIPS, Threat
+from flipcert.labels.threats import FLIPS, SOURCES, Threat
 from flipcert.linear.insertions import Insertions
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
@@ -68,7 +70,28 @@ class LinearVotes(Electorate):
 
     def certify(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Certificates:
         """Winner and radii of each row."""
-        return self.outcome(threat).certify(self._closed_ballots(X, n_rows, threat, exact, time_limit))
+        certificates = self.outcome(threat).certify(self._closed_ballots(X, n_rows, threat, exact, time_limit))
+        if threat is not SOURCES or self.outcome(threat) is self.rule:
+            return certificates
+        upper, target = certificates.radius_upper.copy(), np.full(n_rows, -1)
+        for t, found in enumerate(self._collusions(X, n_rows, certificates.prediction)):
+            if found is not None:
+                upper[t], target[t] = len(found[0]) - 1, found[1]
+        if np.any(upper < certificates.radius):
+            raise CertificateError("fewer sources than are certified change a vote; please report this block.")
+        return replace(certificates, radius_upper=upper, target=np.ma.masked_less(target, 0))
+
+    def _collusions(self, X: NDArray[Any], n_rows: int, winners: NDArray[np.int64]) -> list[tuple[Witness, int] | None]:
+        """Attacks by sources that touch several partitions, and who wins then, where one is found."""
+        with self.weights.lent(X, n_rows) as (weights, _):
+            most = SOURCES.limit(self.labels)
+            return [
+                self._collusion.attack(row, int(winner), most) for row, winner in zip(weights, winners, strict=True)
+            ]
+
+    @cached_property
+    def _collusion(self) -> Collusion:
+        return Collusion(self.labels, self.parts, [voter.members for voter in self.voters])
 
     def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
@@ -102,6 +125,9 @@ class LinearVotes(Electorate):
         self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float
     ) -> list[Witness | None]:
         """The attacks on all voters that the cheapest known change of a vote turns."""
+        if threat is SOURCES and self.outcome(threat) is not self.rule:
+            winners = self.rule.scores(self.votes(X, n_rows), self.n_classes).argmax(axis=1)
+            return [None if own is None else own[0] for own in self._collusions(X, n_rows, winners)]
         ballots = self._closed_ballots(X, n_rows, threat, exact, time_limit)
         plans = self.outcome(threat).changed_votes(ballots)
         witnesses: list[Witness | None] = [None] * n_rows
