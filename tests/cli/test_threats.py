@@ -224,6 +224,12 @@ def test_one_sentence_for_what_is_wrong(crowd, options, said):
     assert said in refused("certify", "crowd.csv", "test.csv", "--model", "ridge", *options, *drop, "--quiet")
 
 
+def test_models_that_take_one_label_a_row_say_so(crowd):
+    join = ("--annotations", "labels.csv", "--id", "key")
+    said = refused("certify", "rows.csv", "test.csv", *join, "--model", "smoothed")
+    assert "Error: --annotations gives rows several labels, but SmoothedLinear is fitted to one label a row" in said
+
+
 def test_annotations_without_sources(crowd):
     pd.read_csv("labels.csv").drop(columns="annotator").to_csv("nobody.csv", index=False)
     asked = ("certify", "rows.csv", "test.csv", "--annotations", "nobody.csv", "--id", "key", "--quiet")

@@ -45,6 +45,10 @@ _PHRASES = (
     (r"\bread from y\b", "read from the labels"),
     (r"\bmax_norm=\.\.\.", "--max-norm"),
     (r"\bpass one id a label to fit\(X, y, source=\.\.\.\)", "name their column with --source"),
+    (
+        r"\by must hold one label for each row of X; got Annotations, but (?=\w+ is fitted)",
+        "--annotations gives rows several labels, but ",
+    ),
     (r"\bX must hold\b", "the features must hold"),
     (r"\bX has rows of\b", "the features have rows of"),
 )
