@@ -303,3 +303,18 @@ def test_inputs_next_to_one(row):
             assert place_of_row(other, 5) == number
             assert np.linalg.norm(other - row) <= 1e-12 * np.linalg.norm(row) + 1e-300
             assert (np.abs(other) <= np.abs(row)).all() or not row.any()
+
+
+def test_a_deletion_may_empty_a_partition_and_remove_a_class_at_once():
+    """All weights are positive, but who has no row left votes for the first class of those that are left."""
+    content = [(1, 1, 1.0), (1, 2, 3.0), (0, 0, 2.0), (1, 1, 3.0), (1, 1, 3.0)]
+    X = []
+    for part, _, weight in content:
+        value = next(v for v in itertools.count(1.0) if place_of_row((weight, v), 2) == part)
+        X.append([weight, value])
+    X, y, point = np.array(X), [c for _, c, _ in content], np.array([[1.0, 0.0]])
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM("linear"), 2, "hash").fit(X, y)
+    certificates = model.certify(point, threat="deletions")
+    assert certificates.prediction[0] == 0
+    assert certificates.radius[0] == 0
+    assert clone(model).fit(np.delete(X, 2, axis=0), np.delete(y, 2)).predict(point)[0] == 1
