@@ -263,3 +263,24 @@ def _certificates_of(path):
     with np.load(path) as stored:
         np.savez("block.npz", **{name: stored[name] for name in stored.files if name != "question"})
     return "block.npz"
+
+
+@pytest.mark.parametrize(
+    ("changes", "test", "options", "told"),
+    [
+        ({}, "test.csv", ("--attacks", "0"), "of the 12 sources."),
+        ({}, "test-unlabelled.csv", (), "of the 12 sources."),
+        ({"who": "everybody"}, "test.csv", (), "can each be changed by a single corrupt source, of the one source."),
+        ({"sure": True}, "test.csv", ("--trusted", "sure"), "No source can change a label: all 75 training labels are"),
+    ],
+    ids=["no attacks", "no labels", "one source", "all trusted"],
+)
+def test_sources_at_the_edge(crowd, changes, test, options, told):
+    pd.read_csv("crowd.csv").assign(**changes).to_csv("crowd.csv", index=False)
+    result = run("certify", "crowd.csv", test, *RIDGE, *SOURCES, *options, "--out", "run", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert told in " ".join(result.stdout.split())
+    assert run("report", "run", "--out", "page.html").exit_code == 0
+    assert Path("page.html").read_text() == Path("run/report.html").read_text()
+    verified = run("verify", "run", "crowd.csv", test, "--points", 5, "--quiet")
+    assert verified.exit_code == 0, verified.output
