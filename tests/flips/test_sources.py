@@ -106,11 +106,11 @@ def test_costs_of_all_classes(problem):
     assert exact.lower[0].tolist() == exact.upper[0].tolist() == truth
     # The cheapest class is exact either way.
     others = np.arange(n_classes) != first
-    assert bounds.lower[0, others].min() == min(np.array(truth)[others])
+    assert bounds.lower[0, others].min() == bounds.upper[0, others].min() == min(np.array(truth)[others])
     for known in (bounds, exact):
         for c in np.flatnonzero(others & (known.upper[0] <= np.unique(sources).size)).tolist():
             witness = attack_by_sources(weights, labels, offsets[0], c, int(known.upper[0, c]), 60.0)
-            assert len(witness) <= known.upper[0, c]
+            assert len(witness) == known.upper[0, c]
             assert not trusted[witness.indices].any()
             assert np.isin(sources[witness.indices], np.unique(sources)[witness.sources]).all()
             assert exact_winner(weights, witness.apply(codes), n_classes, offset) == c
@@ -224,7 +224,8 @@ def test_models_that_know_flips_only(digits):
         (np.zeros((4, 2)), r"source must be one-dimensional.*\(4, 2\)"),
         ([0.0, np.nan, 1.0, 1.0], r"source must name the source of every label, and entry 1 is .*nan"),
         (["a", None, "b", "b"], r"entry 1 is None"),
-        ([["a"], ["a", "b"], "b", "b"], r"source must .*one|inhomogeneous|hashed"),
+        ([["a"], ["a", "b"], "b", "b"], r"source must hold ids that can be hashed"),
+        (np.ma.array([1, 2, 3, 4], mask=[0, 0, 1, 0]), r"source has masked entries"),
     ],
 )
 def test_bad_sources_are_told_in_a_sentence(source, sentence):
@@ -242,8 +243,35 @@ def test_ids_of_any_kind():
         (witness,) = model.worst_flips([[3.0, 0, 1, 0]], threat="sources")
         assert certificates.n_sources == 2
         assert witness.sources.tolist() == [ids[0]]
-    mixed = flipcert.KernelSVM(kernel="linear").fit(X, y, source=[1, "1", 1, "1"])
-    assert mixed.certify(X, threat="sources").n_sources == 2
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1, "1", 2, 2],
+        [2**63 + 1, 2**63 + 2, 5, 5],
+        [2**53, 2**53 + 1, 0.5, 0.5],
+        [b"a", "a", "c", "c"],
+        ["a", "a\x00", "c", "c"],
+        [(1, 2), (1, 3), (2,), (2,)],
+    ],
+)
+def test_ids_in_a_list_are_taken_as_they_are(ids):
+    model = flipcert.KernelSVM(kernel="linear", classes=[0, 1]).fit(np.eye(4), [0, 0, 0, 0], source=ids)
+    certificates = model.certify([[2.0, 2.0, 1.0, 1.0]], threat="sources")
+    (witness,) = model.worst_flips([[2.0, 2.0, 1.0, 1.0]], threat="sources")
+    assert (certificates.n_sources, certificates.radius[0]) == (3, 1)
+    assert set(witness.sources.tolist()) <= set(ids)
+
+
+def test_votes_know_the_attacks_that_are_found():
+    """Labels that count against their class: the source that holds everything changes the vote, and is known to."""
+    base = flipcert.KernelSVM("linear")
+    ensemble = flipcert.PartitionEnsemble(base, 1, partition="source", classes=[0, 1, 2])
+    ensemble.fit([[1.0, 0.0], [0.0, 1.0]], [2, 1], source=["a", "a"])
+    assert ensemble.certify([[-1.0, 0.0]], threat="sources").radius_upper == [0]
+    (witness,) = ensemble.worst_flips([[-1.0, 0.0]], threat="sources")
+    assert witness.sources.tolist() == ["a"]
 
 
 def test_sources_have_to_be_named():

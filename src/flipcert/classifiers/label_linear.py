@@ -134,7 +134,7 @@ class LabelLinearClassifier(CertifiedClassifier):
         >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
         >>> model = flipcert.KernelSVM(kernel="rbf").fit(X, y, source=["Ann", "Ann", "Bob", "Cem"])
         >>> model.source_powers([[0.0], [1.4], [3.0]])
-        (array(['Ann', 'Bob', 'Cem'], dtype='<U3'), array([2, 1, 1]), array([2, 1, 1]))
+        (array(['Ann', 'Bob', 'Cem'], dtype='<U3'), array([2, 1, 1]), array([2, 0, 1]))
         """
         self._proven_threat(SOURCES.name)
         model, rows = self._asked(X)

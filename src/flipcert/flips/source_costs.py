@@ -76,7 +76,7 @@ class _Room:
             tables=np.zeros((N_TABLES, cells.n_sources + 1, n_classes), numbers),
             gains=np.zeros(cells.n_sources, numbers),
             used=np.zeros(cells.n_sources + 1, np.int64)[: cells.n_sources],
-            record=np.zeros((N_RECORDS, n_classes, cells.n_sources), np.int64),
+            record=np.zeros((N_RECORDS, n_classes + 1, cells.n_sources), np.int64),
             vectors=np.zeros((N_VECTORS, n_classes), numbers),
         )
 
@@ -151,14 +151,15 @@ def total_of(weights: NDArray[Any], offset: NDArray[np.float64]) -> float:
 
 def _cost_rows(
     weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], exactly: bool, *found: NDArray[Any]
-) -> None:
-    """Costs of rows in doubles, written to the arrays of what is found."""
+) -> _Room:
+    """Costs of rows in doubles, written to the arrays of what is found; attacks on the last row stay in the room."""
     cells = labels.cells
     plus, minus = (np.zeros((weights.shape[0], cells.source.size + labels.n_classes)) for _ in range(2))
     add_cells(weights, cells.of, plus, minus)
     room = _Room.of(cells, labels.n_classes)
     unreachable = SOURCES.unreachable(labels)
     source_cost_rows(plus, minus, cells, offset, labels.n_labels, unreachable, exactly, *room, *found)
+    return room
 
 
 def _integer_costs(row: IntegerRow) -> tuple[tuple[Any, Any, Any], _Room]:
@@ -181,10 +182,27 @@ def attack_by_sources(
 ) -> Witness:
     """The sources, and the labels that they change, behind an upper cost of a class."""
     row = IntegerRow(weights, labels, offset)
-    (_, upper, _), room = _integer_costs(row)
+    upper, room = _known_attacks(row, weights, offset)
     witness: Witness | None = room.attack(row, target, int(upper[target])) if upper[target] <= cost else None
     if witness is None:
         witness = cheapest_source_attack(row, target, 1, cost + 1, time_limit)
     if witness is None or len(witness) > cost or row.winner_under(witness.apply(labels.codes)) != target:
         raise CertificateError("an attack by sources did not work when replayed; please report this row.")
     return witness
+
+
+def _known_attacks(
+    row: IntegerRow, weights: NDArray[Any], offset: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], _Room]:
+    """Upper costs of a row and the attacks behind them, found as ``source_cost_block`` finds them."""
+    labels = row.labels
+    shape = (1, labels.n_classes)
+    prediction, lower, upper = (np.zeros(size, np.int64) for size in (1, shape, shape))
+    found = (prediction, lower, upper, np.zeros(1), np.zeros(shape), decided := np.zeros(1, np.bool_))
+    for exactly in (False, True):
+        if not exactly or sums_are_exact(weights, offset, total_of(weights, offset)):
+            room = _cost_rows(weights[None], labels, offset[None], exactly, *found)
+            if decided[0]:
+                return upper[0], room
+    (_, known, _), room = _integer_costs(row)
+    return known, room

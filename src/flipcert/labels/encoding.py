@@ -13,7 +13,7 @@ from flipcert.labels.steps import final_step
 
 def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Sorted classes and the class index of each label; ``classes`` may name classes that no sample has."""
-    check_classification_targets(y)
+    _check_targets(y, "y")
     if classes is None:
         present = np.unique(y)
         if present.size < 2:
@@ -23,7 +23,22 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> tuple[NDArray[A
             )
         return present, np.searchsorted(present, y)
     space = label_space(classes)
+    # What an attacker may write has to be what can be fitted.
+    _check_targets(space, "classes")
     return space, class_indices(y, space, "y holds the label {label}, which classes={classes} does not name.")
+
+
+def _check_targets(labels: NDArray[Any], name: str) -> None:
+    """Refuse what are no labels of classes, such as fractions."""
+    try:
+        check_classification_targets(labels)
+        np.unique(labels)
+    except (ValueError, TypeError) as error:
+        some = ", ".join(map(repr, labels[:3].tolist()))
+        reason = str(error).split(". ")[0]
+        raise ValueError(
+            f"{name} must hold labels of classes, all strings or all whole numbers; got such as {some} ({reason})."
+        ) from error
 
 
 def label_space(classes: ArrayLike) -> NDArray[Any]:

@@ -38,10 +38,10 @@ def check_sources(source: ArrayLike | None, n_labels: int) -> Sources | None:
     """Read one id a label, of any kind that can be hashed; None if nobody named any."""
     if source is None:
         return None
-    given = np.asarray(source)
-    if given.dtype.kind in "USO" and given.dtype != object and isinstance(source, (list, tuple)):
-        # NumPy would write numbers among strings as strings: 1 and "1" are two sources.
-        given = _as_objects(source) if any(not isinstance(own, (str, bytes)) for own in source) else given
+    if np.ma.is_masked(source):
+        raise ValueError("source has masked entries; name the source of every label.")
+    # NumPy would write numbers among strings as strings, and round large ones: 1 and "1" are two sources.
+    given = _as_objects(source) if isinstance(source, (list, tuple)) else np.asarray(source)
     if given.ndim != 1:
         raise ValueError(f"source must be one-dimensional, one id a label; got shape {given.shape}.")
     if given.size != n_labels:
@@ -55,7 +55,16 @@ def check_sources(source: ArrayLike | None, n_labels: int) -> Sources | None:
     except TypeError as error:
         raise ValueError(f"source must hold ids that can be hashed, such as strings or numbers: {error}.") from None
     codes = np.fromiter((places[own] for own in given.tolist()), np.int64, given.size)
-    return Sources(_as_objects(list(places)), codes)
+    return Sources(_plain(list(places)), codes)
+
+
+def _plain(ids: list[Any]) -> NDArray[Any]:
+    """Ids as an array of NumPy if all are of one kind that it keeps as it is, or else as objects."""
+    if len({type(own) for own in ids}) == 1 and type(ids[0]) in (str, int, float):
+        stored = np.array(ids)
+        if stored.dtype.kind in "Uif" and stored.tolist() == ids:
+            return stored
+    return _as_objects(ids)
 
 
 def _as_objects(values: Any) -> NDArray[Any]:

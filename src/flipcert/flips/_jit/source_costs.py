@@ -17,14 +17,15 @@ from flipcert.flips._jit.sources import scores_of_cells
 # Tables of sources and classes: weights for and against each class, what a source closes of the gap to each rival, the
 # largest of these from a place on, and sums on the way down a search.
 FOR, AGAINST, CLOSES, SUFFIX, SUMS, N_TABLES = range(6)
-# Whole numbers of each class and step: which source an attack takes, and the rival that its negative labels go to.
-TAKEN, RIVAL, N_RECORDS = range(3)
+# Whole numbers of each class and step: which source an attack takes, the class that its positive labels go
+# to, and the one that the others go to. Behind the classes there is room for an attack that is tried.
+TAKEN, LIFTED, RIVAL, N_RECORDS = range(4)
 # Vectors of classes.
 CURRENT, AFTER, N_VECTORS = range(3)
 # How far a search goes: sources, and nodes.
 _FEW_SOURCES = 64
 _NODES = 2000
-_FOUND, _NONE, _OPEN = 1, 0, -3
+_FOUND, _NONE, _OPEN = 1, 0, -3  # beside UNDECIDED
 
 
 @compiled
@@ -58,25 +59,30 @@ def source_costs(
 ):
     """Costs of one row to every class; ``record`` keeps the attacks behind the upper ones. 0, or UNDECIDED."""
     zero = scores[0] - scores[0]
+    n_classes = scores.size
     any_negative = fill_tables(plus, minus, cells, tables, zero)
-    for c in range(scores.size):
+    for c in range(n_classes):
         lower[c] = 0
-        upper[c] = 0
+        upper[c] = 0 if c == first else unreachable
         margin[c] = np.inf
+    for c in range(n_classes):
+        if c != first:
+            state = attack_the_first(tables, scores, c, first, slack, unreachable, gains, used, record, vectors, upper)
+            if state == UNDECIDED:
+                return UNDECIDED
+    for c in range(n_classes):
         if c == first:
             continue
         lower[c], margin[c] = dearest_rival(tables, scores, c, first, slack, unreachable, gains)
         if lower[c] == UNDECIDED:
             return UNDECIDED
-        upper[c] = unreachable
-        if lower[c] == unreachable:
-            continue
-        if scores.size == 2:
-            # One rival: what closes the gap to it is an attack.
-            upper[c] = lower[c]
-            _take_largest(tables, c, first, lower[c], gains, used, record, zero)
-            continue
-        upper[c] = attack_greedily(tables, scores, c, slack, unreachable, used, record, vectors)
+        if lower[c] < upper[c] and lower[c] < unreachable:
+            cost = attack_greedily(tables, scores, c, slack, unreachable, used, record, vectors)
+            if cost == UNDECIDED:
+                return UNDECIDED
+            if cost < upper[c]:
+                upper[c] = cost
+                _keep(record, n_classes, c, cost)
         if lower[c] < upper[c]:
             mixed, room = best_mixture(tables, scores, c, slack, unreachable, lower[c], gains, vectors)
             if mixed > lower[c]:
@@ -84,13 +90,58 @@ def source_costs(
                 margin[c] = room
         while lower[c] < upper[c] and not any_negative and gains.size <= _FEW_SOURCES:
             found = search(tables, scores, c, lower[c], slack, used, record)
+            if found == UNDECIDED:
+                return UNDECIDED
             if found == _NONE:
                 lower[c] += 1
                 continue
             if found == _FOUND:
                 upper[c] = lower[c]
+                _keep(record, n_classes, c, upper[c])
             break
     return 0
+
+
+@compiled
+def attack_the_first(tables, scores, target, first, slack, unreachable, gains, used, record, vectors, upper):
+    """Lift ``target`` above the predicted class with as few sources as that takes: an attack for whoever wins then."""
+    n_classes = scores.size
+    gap = scores[first] - scores[target]
+    gains_over(tables, n_classes, target, first, gains)
+    count, _ = fewest(gains, gap, target < first, slack, unreachable)
+    if count == UNDECIDED or count == unreachable:
+        return count
+    current, after = vectors[CURRENT], vectors[AFTER]
+    for q in range(n_classes):
+        current[q] = scores[q]
+    gains_over(tables, n_classes, target, first, gains)
+    for j in range(used.size):
+        used[j] = 0
+    for step in range(count):
+        best = -1
+        for j in range(used.size):
+            if used[j] == 0 and (best < 0 or gains[j] > gains[best]):
+                best = j
+        used[best] = 1
+        record[TAKEN, n_classes, step] = best
+        record[LIFTED, n_classes, step] = target
+        record[RIVAL, n_classes, step] = first
+        _hand_over(tables, best, target, first, current, after)
+        for q in range(n_classes):
+            current[q] = after[q]
+    winner = leader(current, slack)
+    if winner != UNDECIDED and winner != first and count < upper[winner]:
+        upper[winner] = count
+        _keep(record, n_classes, winner, count)
+    return UNDECIDED if winner == UNDECIDED else 0
+
+
+@compiled
+def _keep(record, tried, c, count):
+    """The attack that was tried is the best one known for a class."""
+    for own in range(N_RECORDS):
+        for step in range(count):
+            record[own, c, step] = record[own, tried, step]
 
 
 @compiled
@@ -219,12 +270,16 @@ def attack_greedily(tables, scores, target, slack, unreachable, used, record, ve
         if best < 0:
             return unreachable
         used[best] = 1
-        record[TAKEN, target, step] = best
-        record[RIVAL, target, step] = rival
+        record[TAKEN, n_classes, step] = best
+        record[LIFTED, n_classes, step] = target
+        record[RIVAL, n_classes, step] = rival
         _hand_over(tables, best, target, rival, current, after)
         for q in range(n_classes):
             current[q] = after[q]
-        if is_ahead(current, target, slack) == 1:
+        ahead = is_ahead(current, target, slack)
+        if ahead == UNDECIDED:
+            return UNDECIDED
+        if ahead == 1:
             return step + 1
     return unreachable
 
@@ -244,22 +299,6 @@ def _hand_over(tables, j, target, rival, current, after):
             charged += tables[AGAINST, j, q]
     after[target] += given
     after[rival] -= charged
-
-
-@compiled
-def _take_largest(tables, target, rival, count, gains, used, record, zero):
-    """Record the sources with the largest gains over one rival."""
-    gains_over(tables, 2, target, rival, gains)
-    for j in range(used.size):
-        used[j] = 0
-    for step in range(count):
-        best = -1
-        for j in range(used.size):
-            if used[j] == 0 and (best < 0 or gains[j] > gains[best]):
-                best = j
-        used[best] = 1
-        record[TAKEN, target, step] = best
-        record[RIVAL, target, step] = rival
 
 
 @compiled
@@ -299,10 +338,11 @@ def search(tables, scores, target, count, slack, used, record):
         if possible and depth == count:
             if certain:
                 for step in range(count):
-                    record[TAKEN, target, step] = used[step]
-                    record[RIVAL, target, step] = 1 if target == 0 else 0
+                    record[TAKEN, n_classes, step] = used[step]
+                    record[LIFTED, n_classes, step] = target
+                    record[RIVAL, n_classes, step] = 1 if target == 0 else 0
                 return _FOUND
-            answer = _OPEN
+            answer = UNDECIDED
             possible = False
         if possible:
             for q in range(n_classes):
