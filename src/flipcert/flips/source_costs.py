@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from flipcert.engine.blocks import memory_budget
 from flipcert.exceptions import CertificateError
 from flipcert.flips._jit.ladder import sums_are_exact
-from flipcert.flips._jit.source_costs import (
+from flipcert.flips._jit.source_costs import source_cost_rows, source_costs
+from flipcert.flips._jit.source_search import (
     N_RECORDS,
     N_TABLES,
     N_VECTORS,
     RIVAL,
     TAKEN,
-    source_cost_rows,
-    source_costs,
 )
 from flipcert.flips._jit.sources import add_cells
 from flipcert.flips.rows import IntegerRow, interpreted
