@@ -361,3 +361,17 @@ def test_threats_are_the_same_in_every_process():
     for threat in (*THREATS.values(), MOVES):
         assert pickle.loads(pickle.dumps(threat)) is threat
         assert unpack(pack(threat)) is threat
+
+
+@pytest.mark.parametrize("threat", ["insertions", "replacements", "edits"])
+@pytest.mark.parametrize("own", [Linear(), NTK(), NTK(2, "relu"), NTK(activation="leaky_relu")])
+def test_a_kernel_of_zero_is_never_rounded_up(own, threat):
+    zero, others = np.zeros((1, 2)), np.array([[3.0, 4.0], [-1.0, 0.0], [0.0, 0.0]])
+    assert not own.largest(zero, 5.0).any()
+    assert not own(zero, others).any()
+    certificates = flipcert.KernelSVM(own, classes=[0, 1], max_norm=5.0).fit(others[:2], [1, 1]).certify(zero, threat)
+    # Whatever is in the training set, both classes have a score of 0.
+    assert (certificates.radius, certificates.radius_upper) == (2, 2)
+    # A constant that all kernels have is what a new row weighs.
+    biased = NTK(bias_std=0.5)
+    assert biased.largest(zero, 5.0) >= biased(zero, zero)[0]

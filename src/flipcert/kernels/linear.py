@@ -53,7 +53,7 @@ class Linear(Kernel):
         assert max_norm is not None, "checked before"
         with np.errstate(over="ignore"):
             products = row_norms(X) * max_norm
-        return rounded_up(products, X.shape[1], product_rounding(X.shape[1], X.dtype), X.dtype)
+        return rounded_up(products, X, product_rounding(X.shape[1], X.dtype), constant=False)
 
     def n_features(self, n_inputs: int) -> int:
         """As many features as inputs."""

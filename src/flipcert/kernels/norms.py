@@ -24,13 +24,18 @@ def product_rounding(n_terms: int, dtype: Any) -> float:
     return errors / (1.0 - errors) if errors < 1.0 else np.inf
 
 
-def rounded_up(values: NDArray[np.float64], n_inputs: int, errors: float, dtype: Any) -> NDArray[np.float64]:
-    """Bounds that hold for computed kernels of inputs whose norms are rounded too; ``errors`` is beside the values."""
+def rounded_up(values: NDArray[np.float64], X: NDArray[Any], errors: float, constant: bool) -> NDArray[np.float64]:
+    """Bounds that hold for computed kernels of X with inputs whose norms are rounded too; ``errors`` is beside them.
+
+    Without a ``constant`` that all kernels have, rows of zeros have a kernel of zero with all inputs, never rounded.
+    """
+    n_inputs, dtype = X.shape[1], X.dtype
     with np.errstate(over="ignore", invalid="ignore"):
         factor = (
             (1.0 + norm_rounding(n_inputs, dtype)) * (1.0 + errors) * (1.0 + product_rounding(2 * n_inputs + 16, float))
         )
-        return np.nextafter(values * factor + n_inputs * float(np.finfo(dtype).smallest_subnormal), np.inf)
+        bounds = np.nextafter(values * factor + n_inputs * float(np.finfo(dtype).smallest_subnormal), np.inf)
+    return bounds if constant else np.where(X.any(axis=1), bounds, 0.0)
 
 
 def onto_sphere(X: NDArray[Any], norm: float) -> NDArray[Any]:

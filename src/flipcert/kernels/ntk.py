@@ -121,16 +121,15 @@ class NTK(NetworkKernel):
                 slope, constant = self._line(n_inputs)
                 return rounded_up(
                     slope * row_norms(X) * max_norm + constant,
-                    n_inputs,
+                    X,
                     product_rounding(n_inputs + 8, X.dtype),
-                    X.dtype,
+                    constant=constant > 0,
                 )
             longest = np.full(1, (max_norm * (1.0 + norm_rounding(n_inputs, X.dtype))) ** 2)
             own, other = (dense_diagonal(square, *self._layers(n_inputs)) for square in (squares(X), longest))
         # Products, which are rounded most, enter each layer; angles near zero are measured on the inputs.
-        return rounded_up(
-            np.sqrt(own * other), n_inputs, 4.0 * (self.depth + 1) * product_rounding(n_inputs + 16, X.dtype), X.dtype
-        )
+        errors = 4.0 * (self.depth + 1) * product_rounding(n_inputs + 16, X.dtype)
+        return rounded_up(np.sqrt(own * other), X, errors, constant=bool(self._variances()[1].any()))
 
     def _layers(self, n_inputs: int) -> tuple[Any, ...]:
         weight, bias = self._variances()
