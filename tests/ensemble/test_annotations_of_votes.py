@@ -205,7 +205,8 @@ def test_sources_without_weight_cannot_be_a_partition():
     annotations = flipcert.Annotations(
         [0, 1, 2, 3, 0, 1], [0, 1, 0, 1, 1, 1], list("aabbcc"), weight=[1, 1, 1, 1, 0, 0]
     )
-    with pytest.raises(ValueError, match=r"weight is 0 for all annotations of a partition; leave their sources out"):
+    told = r"weight is 0 for all annotations of partition \d \(source 'c'\); leave their sources out, or merge them"
+    with pytest.raises(ValueError, match=told):
         flipcert.PartitionEnsemble(flipcert.KernelSVM(), 3, "source").fit(X, annotations)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -24,6 +25,11 @@ X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 2.0]])
         ({"row": [0, np.nan]}, r"^row must hold whole numbers; got nan\.$"),
         ({"row": [0, -1]}, r"^row must be at least 0; got -1\.$"),
         ({"row": [[0, 1]]}, r"^row must be one-dimensional; got shape \(1, 2\)\.$"),
+        ({"row": [0, 10**30]}, r"^row must be at most 2\*\*62; got 10{30}\.$"),
+        ({"row": [0, -(10**400)]}, r"^row must be at least 0; got -10{400}\.$"),
+        ({"row": np.array([0, "a"], object)}, r"^row must hold whole numbers; got 'a'\.$"),
+        ({"row": np.array([0, True], object)}, r"^row must hold whole numbers; got True\.$"),
+        ({"row": np.ma.array(ROW, mask=ROW == 1)}, r"^row must have no masked entries; got 2\. Fill them in"),
         ({"row": []}, r"^row is empty; give at least one annotation\.$"),
         ({"label": LABEL[:5]}, r"^label has 5 entries, but row has 6; give one of each for every annotation\.$"),
         ({"label": LABEL[:, None]}, r"^label must be one-dimensional, one entry an annotation; got shape \(6, 1\)\.$"),
@@ -41,6 +47,12 @@ X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, 2.0]])
             {"weight": [1, 0, 0, 1, 1, 1]},
             r"^weight must be above 0 for some annotation of every row; got only zeros in row 1\.$",
         ),
+        ({"label": np.ma.array(LABEL, mask=ROW == 0)}, r"^label must have no masked entries; got 1\. Fill them in"),
+        (
+            {"weight": np.ma.array(ROW + 1.0, mask=ROW == 2)},
+            r"^weight must have no masked entries; got 3\. Fill them in",
+        ),
+        ({"trusted": np.ma.array(ROW > 0, mask=True)}, r"^trusted must have no masked entries; got 6\. Fill them in"),
         ({"trusted": np.ones(4, bool)}, r"^trusted has 4 entries, but row has 6; give one of each"),
         ({"trusted": np.ones(6)}, "^trusted must be a boolean mask with one entry for each of the 6 labels"),
     ],
@@ -170,6 +182,45 @@ def test_later_changes_of_what_was_given_change_nothing():
         annotations.label[0] = "gnu"
 
 
+def refuses_changes(annotations):
+    for name in ("row", "label", "weight", "trusted", "share"):
+        assert not getattr(annotations, name).flags.writeable
+        with pytest.raises(AttributeError, match=f"^{name} of Annotations cannot be set; make others"):
+            setattr(annotations, name, np.zeros(6))
+        with pytest.raises(AttributeError, match=f"^{name} of Annotations cannot be deleted"):
+            delattr(annotations, name)
+    return True
+
+
+@pytest.mark.parametrize(
+    "sent", [lambda own: own, copy.copy, copy.deepcopy, lambda own: pickle.loads(pickle.dumps(own))]
+)
+def test_annotations_stay_as_they_are(sent):
+    annotations = sent(flipcert.Annotations(ROW, LABEL, list("abcabc"), [1, 2, 3, 4, 5, 6], ROW == 1))
+    assert annotations.n_rows == 3
+    assert refuses_changes(annotations)
+    assert refuses_changes(annotations.relabelled(LABEL[::-1]))
+    part, rows = annotations.some(np.array([1, 2]), 0)
+    assert (part.n_rows, rows.tolist(), part.source.tolist()) == (1, [1], ["b", "c"])
+    assert refuses_changes(part)
+
+
+def test_rows_may_be_integers_of_python():
+    annotations = flipcert.Annotations(ROW.astype(object), LABEL)
+    assert annotations.row.dtype == np.int64
+    assert annotations.row.tolist() == ROW.tolist()
+
+
+def test_masks_that_hide_nothing():
+    annotations = flipcert.Annotations(np.ma.array(ROW), np.ma.array(LABEL), trusted=np.ma.array(ROW == 1))
+    assert annotations.trusted.tolist() == (ROW == 1).tolist()
+
+
+def test_masked_entries_of_trusted_are_refused_by_fit():
+    with pytest.raises(ValueError, match=r"^trusted must have no masked entries; got 3\."):
+        flipcert.KernelSVM().fit(X, [0, 1, 1], trusted=np.ma.array([True] * 3, mask=True))
+
+
 def test_frames_and_lists_of_any_kind():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"row": ROW, "label": LABEL, "who": [1, "1", 2.5, "x", "1", 1]})
@@ -193,6 +244,26 @@ def test_witnesses_are_put_into_annotations():
     assert after.source.tolist() == annotations.source.tolist()
     with pytest.raises(ValueError, match=r"label has 2 entries, but row has 6"):
         annotations.relabelled(["cat", "gnu"])
+
+
+def test_witnesses_refuse_labels_they_are_not_about():
+    annotations = flipcert.Annotations(ROW, LABEL)
+    witness = next(filter(None, flipcert.KernelSVM("linear").fit(X, annotations).worst_flips(X)))
+    assert witness.n_labels == 6
+    assert witness.apply(annotations.label).size == 6
+    told = "^labels must be the 6 labels that the model was fitted to; got "
+    for other, seen in (
+        (None, "None"),
+        (LABEL[:3], r"an array of shape \(3,\)"),
+        (LABEL[None], r"an array of shape \(1, 6\)"),
+    ):
+        with pytest.raises(ValueError, match=rf"{told}{seen}\.$"):
+            witness.apply(other)
+    made = flipcert.Witness(np.array([3]), np.array(["cat"]))
+    assert made.apply(LABEL).tolist() == ["cat", "gnu", "cat", "cat", "gnu", "cat"]
+    for other in (None, LABEL[:3]):
+        with pytest.raises(ValueError, match=r"^labels must be the at least 4 labels that the model was fitted to"):
+            made.apply(other)
 
 
 @pytest.mark.parametrize("sent", [lambda value: pickle.loads(pickle.dumps(value)), lambda value: unpack(pack(value))])

@@ -221,8 +221,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_flag(exact, "exact")
         check_number(time_limit, "time_limit")
         witnesses = self._attacks(X, asked, exact, time_limit)
-        sources = None if self._labels.sources is None else self._labels.sources.ids
-        return [in_user_labels(witness, self.classes_, sources) for witness in witnesses]
+        return [in_user_labels(witness, self.classes_, self._labels) for witness in witnesses]
 
     def _proven_threat(self, threat: str) -> Threat:
         """The threat of this name; a ValueError if there is none, or no proof for this model."""

@@ -69,7 +69,7 @@ def cut(
         members = rows = np.flatnonzero(of_labels == number)
         labels = None
         if annotations is not None and members.size:
-            labels, rows = annotations.some(members)
+            labels, rows = annotations.some(members, number)
         if together is not None:
             own = together[number]
         else:

@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 
 from flipcert.labels.sources import Sources, check_sources
-from flipcert.labels.validation import check_integers, check_mask, check_number
+from flipcert.labels.validation import check_integers, check_mask, check_number, refuse_masked
+
+# Sources that a message names, at most.
+_NAMED = 5
 
 
 class Annotations:
@@ -67,6 +70,13 @@ class Annotations:
     (array([1]), array([0]))
     """
 
+    row: NDArray[np.int64]
+    label: NDArray[Any]
+    sources: Sources | None
+    weight: NDArray[np.float64] | None
+    trusted: NDArray[np.bool_] | None
+    share: NDArray[np.float64]
+
     def __init__(
         self,
         row: ArrayLike,
@@ -75,18 +85,39 @@ class Annotations:
         weight: ArrayLike | None = None,
         trusted: ArrayLike | None = None,
     ) -> None:
-        self.row = _kept(check_integers(row, "row", minimum=0, ndim=1))
-        n_annotations = self.row.size
+        rows = check_integers(row, "row", minimum=0, ndim=1)
+        n_annotations = rows.size
         if n_annotations == 0:
             raise ValueError("row is empty; give at least one annotation.")
         for name, given in (("label", label), ("source", source), ("weight", weight), ("trusted", trusted)):
             _refuse_other_length(given, name, n_annotations)
-        self.label = _kept(_read_labels(label))
-        self.sources = check_sources(source, n_annotations)
-        self.weight = None if weight is None else _kept(_read_weights(weight))
-        mask = check_mask(trusted, n_annotations)
-        self.trusted = None if mask is None else _kept(mask)
-        self.share = _kept(_scaled(self.row, self.weight))
+        weights = None if weight is None else _read_weights(weight)
+        self._hold(
+            row=rows,
+            label=_read_labels(label),
+            sources=check_sources(source, n_annotations),
+            weight=weights,
+            trusted=check_mask(trusted, n_annotations),
+            share=_scaled(rows, weights),
+        )
+
+    def _hold(self, **parts: Any) -> None:
+        """Keep what these annotations consist of, once and for all; of arrays, copies."""
+        for name, part in parts.items():
+            self.__dict__[name] = _kept(part) if isinstance(part, np.ndarray) else part
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name} of Annotations cannot be set; make others, or take relabelled(label).")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} of Annotations cannot be deleted.")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays arrive writable from elsewhere.
+        self.__dict__.update(state)
+        for part in state.values():
+            if isinstance(part, np.ndarray):
+                part.flags.writeable = False
 
     @classmethod
     def capped(
@@ -160,10 +191,10 @@ class Annotations:
         """
         _refuse_other_length(label, "label", len(self))
         other = copy(self)
-        other.label = _kept(_read_labels(label))
+        other._hold(label=_read_labels(label))
         return other
 
-    def some(self, chosen: NDArray[np.int64]) -> tuple[Annotations, NDArray[np.int64]]:
+    def some(self, chosen: NDArray[np.int64], partition: int) -> tuple[Annotations, NDArray[np.int64]]:
         """Some of the annotations by themselves, and the rows that these are about.
 
         Rows are counted anew, in the order they had, and weights of a row add up to 1 again. Rows of which all chosen
@@ -173,6 +204,8 @@ class Annotations:
         ----------
         chosen : ndarray of int64
             Places of annotations.
+        partition : int
+            What to call them where they cannot be used.
 
         Returns
         -------
@@ -182,19 +215,36 @@ class Annotations:
         row = self.row[chosen]
         rows = np.unique(row if self.weight is None else row[self.weight[chosen] > 0])
         if rows.size == 0:
-            raise ValueError("weight is 0 for all annotations of a partition; leave their sources out, or merge them.")
+            raise ValueError(
+                f"weight is 0 for all annotations of partition {partition}{self._whose(chosen)}; leave their sources "
+                "out, or merge them with others."
+            )
         place = np.minimum(np.searchsorted(rows, row), rows.size - 1)
         row = np.where(rows[place] == row, place, 0)
+        sources = self.sources
+        if sources is not None:
+            own, codes = np.unique(sources.codes[chosen], return_inverse=True)
+            sources = Sources(sources.ids[own], codes)
+        weight = None if self.weight is None else self.weight[chosen]
         part = copy(self)
         part.__dict__.pop("n_rows", None)
-        part.row, part.label = _kept(row), _kept(self.label[chosen])
-        part.weight = None if self.weight is None else _kept(self.weight[chosen])
-        part.trusted = None if self.trusted is None else _kept(self.trusted[chosen])
-        if self.sources is not None:
-            own, codes = np.unique(self.sources.codes[chosen], return_inverse=True)
-            part.sources = Sources(self.sources.ids[own], codes)
-        part.share = _kept(_scaled(part.row, part.weight))
+        part._hold(
+            row=row,
+            label=self.label[chosen],
+            sources=sources,
+            weight=weight,
+            trusted=None if self.trusted is None else self.trusted[chosen],
+            share=_scaled(row, weight),
+        )
         return part, rows
+
+    def _whose(self, chosen: NDArray[np.int64]) -> str:
+        """Who gave some of the annotations, in brackets; nothing if nobody said."""
+        if self.sources is None:
+            return ""
+        ids = self.sources.ids[np.unique(self.sources.codes[chosen])].tolist()
+        more = "" if len(ids) <= _NAMED else f" and {len(ids) - _NAMED} more"
+        return f" ({'source' if len(ids) == 1 else 'sources'} {', '.join(map(repr, ids[:_NAMED]))}{more})"
 
     def __len__(self) -> int:
         return self.row.size
@@ -235,6 +285,7 @@ def _refuse_other_length(values: ArrayLike | None, name: str, n_annotations: int
 
 def _read_labels(label: ArrayLike) -> NDArray[Any]:
     """Labels as scikit-learn reads them from ``y``."""
+    refuse_masked(label, "label")
     labels: NDArray[Any] = column_or_1d(label)
     assert_all_finite(labels, input_name="label")
     return labels
@@ -242,6 +293,7 @@ def _read_labels(label: ArrayLike) -> NDArray[Any]:
 
 def _read_weights(weight: ArrayLike) -> NDArray[np.float64]:
     """Weights that are numbers, and not negative."""
+    refuse_masked(weight, "weight")
     given = np.asarray(weight)
     if given.dtype.kind not in "fiu":
         raise ValueError(f"weight must be numbers; got an array of type {given.dtype}.")

@@ -21,20 +21,28 @@ def check_integers(
     values: ArrayLike, name: str, *, minimum: int | None = None, maximum: int | None = None, ndim: int
 ) -> NDArray[np.int64]:
     """Return whole numbers as int64, refusing fractions, strings and numbers out of range."""
+    refuse_masked(values, name)
     array = np.asarray(values)
     if array.ndim != ndim:
         shape = {0: "a single number", 1: "one-dimensional"}.get(ndim, f"of {ndim} dimensions")
         raise ValueError(f"{name} must be {shape}; got shape {array.shape}.")
     if array.size:
-        if array.dtype.kind not in "iuf":
+        if array.dtype.kind == "O":
+            # Integers of Python, of any size.
+            for value in array.flat:
+                if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+                    raise ValueError(f"{name} must hold whole numbers; got {_plain(value)!r}.")
+        elif array.dtype.kind not in "iuf":
             raise ValueError(f"{name} must hold whole numbers; got {_plain(array.flat[0])!r} of type {array.dtype}.")
-        # Whole numbers stored as floats lose nothing.
-        _refuse(array, array != np.floor(array), f"{name} must hold whole numbers")
+        else:
+            # Whole numbers stored as floats lose nothing.
+            _refuse(array, array != np.floor(array), f"{name} must hold whole numbers")
         if minimum is not None:
             _refuse(array, array < minimum, f"{name} must be at least {minimum}")
         if maximum is not None:
             _refuse(array, array > maximum, f"{name} must be at most {maximum}")
-        _refuse(array, np.abs(array.astype(np.float64)) > 2.0**62, f"{name} must be at most 2**62")
+        sizes = np.abs(array if array.dtype.kind == "O" else array.astype(np.float64))
+        _refuse(array, sizes > 2.0**62, f"{name} must be at most 2**62")
     return array.astype(np.int64)
 
 
@@ -108,6 +116,7 @@ def check_mask(mask: ArrayLike | None, n_samples: int) -> NDArray[np.bool_] | No
     """Return the mask of trusted labels; None if there is none."""
     if mask is None:
         return None
+    refuse_masked(mask, "trusted")
     array = np.asarray(mask)
     if array.dtype != np.bool_ or array.shape != (n_samples,):
         raise ValueError(
@@ -115,6 +124,12 @@ def check_mask(mask: ArrayLike | None, n_samples: int) -> NDArray[np.bool_] | No
             f"got shape {array.shape} of type {array.dtype}."
         )
     return array
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise ValueError if entries of a masked array are masked: they would be read as what is beneath."""
+    if isinstance(values, np.ma.MaskedArray) and (missing := int(np.ma.getmaskarray(values).sum())):
+        raise ValueError(f"{name} must have no masked entries; got {missing}. Fill them in, or leave them out.")
 
 
 def _refuse(array: NDArray[Any], wrong: NDArray[np.bool_], rule: str) -> None:

@@ -44,6 +44,8 @@ class Witness:
         Their labels.
     threat : str
         What the attacker may do.
+    n_labels : int or None
+        How many labels, or annotations, the training set has; None if that is not known.
     """
 
     indices: NDArray[np.int64]
@@ -53,6 +55,7 @@ class Witness:
     inserted: NDArray[Any] = field(default_factory=_no_rows, kw_only=True)
     inserted_labels: NDArray[Any] = field(default_factory=_no_numbers, kw_only=True)
     threat: str = field(default=FLIPS.name, kw_only=True)
+    n_labels: int | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, flips: Sequence[tuple[int, int]], **parts: Any) -> Witness:
@@ -72,7 +75,8 @@ class Witness:
             return np.concatenate([values for values in own if values.size] or own[:1])
 
         names = ("indices", "labels", "sources", "deleted", "inserted", "inserted_labels")
-        return cls(**{name: joined(name) for name in names}, threat=parts[0].threat)
+        fields: dict[str, Any] = {name: joined(name) for name in names}
+        return cls(**fields, threat=parts[0].threat)
 
     def __len__(self) -> int:
         counted = {
@@ -97,11 +101,25 @@ class Witness:
         if isinstance(labels, Annotations):
             return labels.relabelled(self.apply(labels.label))
         before = np.asarray(labels)
+        self._refuse_other_labels(before)
         new = [own for own in (self.labels, self.inserted_labels) if own.size]
         # A new label may be a longer string than any that is there.
         after = before.astype(np.result_type(before, *new) if new else before.dtype)
         after[self.indices] = self.labels
         return np.append(np.delete(after, self.deleted), self.inserted_labels.astype(after.dtype, copy=False))
+
+    def _refuse_other_labels(self, labels: NDArray[Any]) -> None:
+        """Raise ValueError if these cannot be the labels that the attack is on."""
+        needed = self.n_labels
+        if needed is None:
+            needed = 1 + max(self.indices.max(initial=-1), self.deleted.max(initial=-1))
+            fits = labels.size >= needed
+        else:
+            fits = labels.size == needed
+        if labels.ndim != 1 or not fits:
+            count = f"{'' if self.n_labels is not None else 'at least '}{needed}"
+            got = "None" if labels.ndim == 0 and labels.item() is None else f"an array of shape {labels.shape}"
+            raise ValueError(f"labels must be the {count} labels that the model was fitted to; got {got}.")
 
     def apply_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the training inputs after the attack: the deleted rows dropped, the inserted ones appended."""
@@ -109,14 +127,17 @@ class Witness:
         return np.concatenate([kept, self.inserted.astype(kept.dtype)]) if self.inserted_labels.size else kept
 
 
-def in_user_labels(
-    witness: Witness | None, classes: NDArray[Any], sources: NDArray[Any] | None = None
-) -> Witness | None:
+def in_user_labels(witness: Witness | None, classes: NDArray[Any], labels: Labels) -> Witness | None:
     """The same witness with labels instead of class indices, and ids instead of places of sources."""
     if witness is None:
         return None
-    seen = replace(witness, labels=classes[witness.labels], inserted_labels=classes[witness.inserted_labels])
-    return seen if sources is None else replace(seen, sources=sources[witness.sources])
+    return replace(
+        witness,
+        labels=classes[witness.labels],
+        inserted_labels=classes[witness.inserted_labels],
+        sources=witness.sources if labels.sources is None else labels.sources.ids[witness.sources],
+        n_labels=labels.n_labels,
+    )
 
 
 def classes_after(witness: Witness, labels: Labels) -> NDArray[np.bool_]:
