@@ -127,13 +127,45 @@ def test_the_table_of_sources():
     result = under(made_up(), "sources")
     text = Page(report_page([result])).text
     assert "worker 0100 (2.0 %)9 (4.5 %)" in text
-    assert "One attack of each was replayed" in text
+    assert "One attack of each that changes any was replayed" in text
+    assert "No single one of the others is known to change a prediction." in text
     assert "At least so many predictions can be changed by it alone" in text
-    assert "In flips: " in text
     assert "at least half3" in text.replace(" ", "").replace("atleasthalf", "at least half")
     bare = Page(report_page([replace(result, powers=(), in_flips=None)])).text
     assert "can change alone" not in bare
-    assert "In flips" not in bare
+    assert "Label by label, it" not in bare
+    strong = Page(report_page([replace(result, powers=result.powers[:9])])).text
+    assert "One attack of each was replayed" in strong
+    assert "No single one of the others" not in strong
+
+
+@pytest.mark.parametrize(
+    ("in_flips", "told"), [(0, "is not proven to withstand one flip"), (1, "withstands 1 flip"), (5000, "any flips")]
+)
+def test_radii_in_flips_are_said_to_be_withstood(in_flips, told):
+    result = under(made_up(), "sources")
+    text = Page(report_page([replace(result, in_flips=np.full(200, in_flips))])).text
+    cards = re.findall(r"Label by label, it [^.]*\.", text)
+    assert len(cards) == 10
+    assert all(told in card for card in cards)
+
+
+def test_what_one_source_can_do_is_open_where_no_attack_is_known():
+    result = under(made_up(4, 500, votes=False, exact=1), "sources")
+
+    def said(radius, upper):
+        c = replace(result.certificates, radius=np.array(radius), radius_upper=np.array(upper))
+        return said_by([Result("", c, None)])
+
+    told = said([0, 0, 0, 1], [40, 40, 40, 40])
+    assert (
+        "Of 4 predictions, 0 are known to be changeable by one source, with its own labels alone; 1 is proven to "
+        in told
+    )
+    assert "withstand whatever any one source does; of 3 neither is known." in told
+    told = said([0, 2, 2, 1], [0, 2, 3, 40])
+    assert "1 is known to be changeable by one source" in told
+    assert "3 are proven to withstand whatever any one source does." in told
 
 
 def test_parts_of_attacks():

@@ -223,7 +223,10 @@ def _also_in_flips(s: Summary, row: int) -> str:
     if s.result.in_flips is None:
         return ""
     radius, most = int(s.result.in_flips[row]), s.result.certificates.n_attackable
-    return f" In flips: {'any' if radius >= most else f'{radius:,}'}."
+    if radius == 0:
+        return " Label by label, it is not proven to withstand one flip."
+    flips = "any flips" if radius >= most else plural(radius, "flip")
+    return f" Label by label, it withstands {flips}."
 
 
 def _what_it_takes(radius: int, upper: int, exposure: Exposure, target: Any, n_flips: int | None) -> str:

@@ -55,19 +55,25 @@ def sources_panel(summary: Summary) -> dict[str, Any] | None:
         return None
     alone = int(np.sum(c.radius_upper == 0))
     proven = int(np.sum(c.radius >= 1))
+    # Neither is known where attacks are out of reach, such as those on an ensemble of any models.
+    open_ = len(c) - alone - proven
     told = [
-        f"Of {plural(len(c), 'prediction')}, {alone:,} can each be changed by one source, with its own labels alone; "
-        f"{proven:,} {'is' if proven == 1 else 'are'} proven to withstand whatever any one source does."
+        f"Of {plural(len(c), 'prediction')}, {alone:,} {_be(alone)} known to be changeable by one source, with its own "
+        f"labels alone; {proven:,} {_be(proven)} proven to withstand whatever any one source does"
+        + (f"; of {open_:,} neither is known." if open_ else ".")
     ]
     powers = s.result.powers
     counted = any(power.n_changed for power in powers)
-    if powers:
+    if powers and counted:
+        idle = not all(power.n_changed for power in powers)
         told.append(
-            f"The sources with the most power. {_how_counted(s)} One attack of each was replayed: its labels put "
-            "there, the model fitted again, and another class predicted."
-            if counted
-            else "The sources with the most labels. No single one of them is known to change a prediction."
+            f"The sources with the most power. {_how_counted(s)} One attack of each"
+            f"{' that changes any' if idle else ''} was replayed: its labels put there, the model fitted again, and "
+            "another class predicted."
         )
+        told[-1] += " No single one of the others is known to change a prediction." if idle else ""
+    elif powers:
+        told.append("The sources with the most labels. No single one of them is known to change a prediction.")
     return {
         "told": told,
         "counted": counted,
@@ -86,6 +92,10 @@ def sources_panel(summary: Summary) -> dict[str, Any] | None:
         "beside": _beside(s),
         "accounts": ACCOUNTS,
     }
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _how_counted(s: Summary) -> str:
