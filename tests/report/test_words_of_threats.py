@@ -23,7 +23,6 @@ OTHERS = [name for name in THREATS if name != "flips"]
 ASIDE = (
     "Flipped labels",
     "a flipped label is one such replacement",
-    "labels that an attacker may flip, or the certificate is void",
     "An edit flips one label",
     "Attackers may flip labels",
     "an attacker flips, deletes and adds",
@@ -79,7 +78,7 @@ def test_as_many_added_rows_as_there_are_rows_are_not_called_any():
         noun = unit_of(threat).nouns
         c = replace(c, radius=np.full(20, 500), radius_upper=np.full(20, 500), threat=threat, n_attackable=0)
         said = said_by([Result("", c, None)])
-        assert f"All 20 predictions withstand 500 or more {noun}." in said
+        assert f"All 20 predictions withstand 500 or more {noun}; all 500 training rows are trusted." in said
         assert f"Withstands 500 or more {noun}." in said
         assert "withstand any" not in said.lower()
         assert "No row can be" not in said
@@ -106,6 +105,49 @@ def test_trusted_labels_of_sources_and_trusted_rows():
     assert "1.7 % of the 4,000 rows that are not trusted; 1,000 are trusted." in said
     assert "deleted rows, share of those not trusted" in said
     assert "1,000 of the 5,000 training rows are trusted: an attacker cannot delete them." in said
+
+
+@pytest.mark.parametrize("threat", ["insertions", "edits"])
+@pytest.mark.parametrize(
+    ("n_attackable", "told"),
+    [
+        (5000, ""),
+        (4999, "; 1 row is trusted"),
+        (4000, "; 1,000 rows are trusted"),
+        (0, "; all 5,000 training rows are "),
+    ],
+)
+def test_trusted_rows_where_rows_can_be_added(threat, n_attackable, told):
+    noun = unit_of(threat).noun
+    told += "trusted" if told.endswith(" ") else ""
+    result = under(made_up(), threat)
+    c = replace(result.certificates, n_attackable=n_attackable)
+    assert f"withstand 66 {noun}s, 1.3 % of the training set{told}." in said_by([Result("", c, result.labels)])
+    weak, strong = (replace(c, radius=np.full(200, own), radius_upper=np.full(200, own)) for own in (0, 5000))
+    assert f"can each be changed by a single {noun}{told}." in said_by([Result("", weak, None)])
+    assert f"withstand 5,000 or more {noun}s{told}." in said_by([Result("", strong, None)])
+
+
+@pytest.mark.parametrize(
+    ("threat", "told"),
+    [
+        ("flips", "labels that an attacker may flip"),
+        ("sources", "labels that a corrupt source may change"),
+        ("deletions", "rows that an attacker may delete"),
+        ("insertions", "rows that an attacker may have added"),
+        ("replacements", "rows that an attacker may replace"),
+        ("edits", "rows that an attacker may edit"),
+    ],
+)
+def test_what_nothing_may_be_tuned_on(threat, told):
+    result = made_up() if threat == "flips" else under(made_up(), threat)
+    what = told.split()[0]
+    said = said_by([result])
+    assert f"with the help of {told}, or the certificate is void: other {what} could have led" in said
+    assert f"Nothing tuned on these {what}" in said
+    both = said_by([result, under(made_up(), "deletions" if threat != "deletions" else "edits")])
+    assert "Nothing tuned on these data" in both
+    assert "with the help of data that an attacker may change" in both
 
 
 def test_how_many_would_have_to_collude():
@@ -191,6 +233,8 @@ def test_threats_are_never_compared():
     said = said_by([flips, sources, again])
     assert "their radii do not count the same: flipped labels or corrupt sources" in said
     assert "200 test points with true labels, 5,000 training labels, radii in corrupt sources of 40" in said
+    assert "200 test points with true labels, 5,000 training labels, radii in flips" in said
+    assert "radii in flips" not in said_by([flips, made_up(100)])
     assert "Poisoned training data: what the predictions withstand" in said
     assert "their labels do not come from as many sources" in said_by([sources, more])
 

@@ -71,6 +71,8 @@ def print_comparison(compared: list[Result]) -> None:
         elif exposure.only("so"):
             verb = {FLIPS.name: "flip", DELETIONS.name: "delete"}.get(unit.threat, "replace")
             _say(f"An attacker can {verb} the {exposure.counted}{exposure.aside}.")
+        elif exposure.n_trusted:
+            _say(f"Shares are of the {exposure.counted}{exposure.aside}.")
     if len(standings) > 1:
         _say(f"\n{why(standings)}", style="bold")
 

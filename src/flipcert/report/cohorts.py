@@ -53,15 +53,22 @@ class Question:
         return Exposure(self.n_labels, self.n_attackable, self.threat, self.n_sources)
 
     def __str__(self) -> str:
+        return self.told(among_others=False)
+
+    def told(self, *, among_others: bool) -> str:
+        """The question in words; flips are named only where radii on the same page count something else."""
         exposure = self.exposure
         known = "with" if self.labelled else "without"
         told = f"{plural(self.n_points, 'test point')} {known} true labels, {plural(self.n_labels, 'training label')}"
         if exposure.n_trusted and exposure.unit.bounded:
             some = f"{self.n_attackable:,}" if self.n_attackable else "none"
             told += f" of which {some} can be {exposure.unit.can}"
-        if self.threat == FLIPS.name:
+        elif exposure.n_trusted:
+            some = f"{exposure.n_trusted:,}" if self.n_attackable else "all"
+            told += f" of which {some} {'is' if some == '1' else 'are'} trusted"
+        if self.threat == FLIPS.name and not among_others:
             return told
-        return f"{told}, radii in {exposure.unit.all_made}" + (f" of {self.n_sources:,}" if self.n_sources else "")
+        return f"{told}, radii in {exposure.unit.nouns}" + (f" of {self.n_sources:,}" if self.n_sources else "")
 
 
 def cohorts(results: Sequence[Result]) -> dict[Question, list[int]]:

@@ -87,7 +87,7 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
         "lead": _lead(chosen[0], summaries) if one_question else _why_apart(groups),
         "figures": _figures(chosen[0]) if one_question else [],
         "n_results": len(results),
-        "groups": [_group(question, group, rows, one_question) for question, group in groups.items()],
+        "groups": [_group(question, group, rows, list(groups)) for question, group in groups.items()],
         "panels": panels,
         "promises": promises(summaries),
         **_settings(results, album),
@@ -97,15 +97,18 @@ def report_page(results: Sequence[Result], *, title: str | None = None) -> str:
     return _template().render(context).lstrip()
 
 
-def _group(question: Question, group: Sequence[Summary], rows: Sequence[dict[str, Any]], alone: bool) -> dict[str, Any]:
+def _group(
+    question: Question, group: Sequence[Summary], rows: Sequence[dict[str, Any]], questions: Sequence[Question]
+) -> dict[str, Any]:
     """A table of results that can be compared; where there are several, each says what it is about."""
+    alone = len(questions) == 1
     results = [s.result for s in group]
     sweep = _sweep(group)
     told = [] if alone else [other_files(results)]
     if not alone and len(group) > 1:
         told.append(why([s.standing for s in group]))
     return {
-        "title": _title(alone, question, sweep["sweep"] is not None),
+        "title": _title(question, questions, sweep["sweep"] is not None),
         "told": [text for text in told if text],
         "rule": rule(question.labelled, question.exposure.unit)
         if question.exposure.reach
@@ -126,9 +129,9 @@ def _page_title(summaries: Sequence[Summary]) -> str:
     return f"{capital(made.pop()) if len(made) == 1 else 'Poisoned training data'}: what the predictions withstand"
 
 
-def _title(alone: bool, question: Question, is_sweep: bool) -> str:
-    if not alone:
-        return str(question)
+def _title(question: Question, questions: Sequence[Question], is_sweep: bool) -> str:
+    if len(questions) > 1:
+        return question.told(among_others=len({own.threat for own in questions}) > 1)
     return "Robustness against the number of partitions" if is_sweep else "All results beside each other"
 
 

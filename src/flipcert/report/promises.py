@@ -36,20 +36,7 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     told += _votes_alone(results)
     for own in by_threat.values():
         told += _limits(own)
-    told += [
-        (
-            "Nothing tuned on these labels",
-            "Hyper-parameters, preprocessing and features must not have been chosen with the help of labels that an "
-            "attacker may flip, or the certificate is void: other labels could have led to another model."
-            + (
-                " That also holds for a choice among the results on this page: each certificate is for its own "
-                "setting, as given."
-                if len(summaries) > 1
-                else ""
-            ),
-        ),
-        _rounding(summaries),
-    ]
+    told += [_nothing_tuned(summaries), _rounding(summaries)]
     if any(name in str(r.settings.get("kernel", "")).lower() for r in results for name in ("ntk", "nngp")):
         told.append(
             (
@@ -202,6 +189,20 @@ def _tightness(summaries: Sequence[Summary]) -> tuple[str, str]:
         f"{exact:,} of {total:,} radii ({percent(exact / total)}) are exact: {meaning}. The others are proven from "
         "below; the true number lies between the radius and the smallest attack known.",
     )
+
+
+def _nothing_tuned(summaries: Sequence[Summary]) -> tuple[str, str]:
+    poisoned = {s.unit.poisoned for s in summaries}
+    which = poisoned.pop() if len(poisoned) == 1 else "data that an attacker may change"
+    what = which.split()[0]
+    text = (
+        f"Hyper-parameters, preprocessing and features must not have been chosen with the help of {which}, or the "
+        f"certificate is void: other {what} could have led to another model."
+    )
+    if len(summaries) > 1:
+        text += " That also holds for a choice among the results on this page: each certificate is for its own "
+        text += "setting, as given."
+    return f"Nothing tuned on these {what}", text
 
 
 def _rounding(summaries: Sequence[Summary]) -> tuple[str, str]:

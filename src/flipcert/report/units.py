@@ -48,6 +48,8 @@ class Unit:
         That attacks are on one point at a time.
     covered : str
         What an attacker may do, and what is not covered.
+    poisoned : str
+        What nothing may have been tuned on: "labels that an attacker may flip".
     """
 
     threat: str
@@ -67,6 +69,7 @@ class Unit:
     proven: str
     aimed: str
     covered: str
+    poisoned: str
 
     @property
     def nouns(self) -> str:
@@ -117,6 +120,7 @@ _FLIPS = Unit(
     "that number, so an attack on many points at once takes at least as many flips, and usually more.",
     covered="Attackers may change {labels}, and nothing else. Features, and which rows there are, are trusted; so is "
     "everything made from features alone. Poisoned inputs, added or removed rows are not covered.",
+    poisoned="labels that an attacker may flip",
 )
 _SOURCES = Unit(
     threat=SOURCES.name,
@@ -141,6 +145,7 @@ _SOURCES = Unit(
     covered="Sources may change the labels that they gave, and nothing else. Who gave which label, how many labels "
     "each gave, features, and which rows there are, are trusted. Poisoned inputs, added or removed rows are not "
     "covered.",
+    poisoned="labels that a corrupt source may change",
 )
 _DELETIONS = Unit(
     threat=DELETIONS.name,
@@ -163,6 +168,7 @@ _DELETIONS = Unit(
     "fall at that number, so an attack on many points at once takes at least as many, and usually more.",
     covered="Attackers may delete {labels}, and nothing else. The rows that stay keep their features and labels. "
     "Flipped labels, poisoned inputs and added rows are not covered.",
+    poisoned="rows that an attacker may delete",
 )
 _INSERTIONS = Unit(
     threat=INSERTIONS.name,
@@ -186,6 +192,7 @@ _INSERTIONS = Unit(
     "at that number, so an attack on many points at once takes at least as many, and usually more.",
     covered="Attackers may add rows, and nothing else. The rows that are there keep their features and labels. Flipped "
     "labels and deleted rows are not covered.",
+    poisoned="rows that an attacker may have added",
 )
 _REPLACEMENTS = Unit(
     threat=REPLACEMENTS.name,
@@ -208,6 +215,7 @@ _REPLACEMENTS = Unit(
     "fall at that number, so an attack on many points at once takes at least as many, and usually more.",
     covered="Attackers may put other rows in place of {labels}; a flipped label is one such replacement. The number of "
     "rows stays. Attacks that add or delete rows beside that are not covered.",
+    poisoned="rows that an attacker may replace",
 )
 _EDITS = Unit(
     threat=EDITS.name,
@@ -231,6 +239,7 @@ _EDITS = Unit(
     "that number, so an attack on many points at once takes at least as many, and usually more.",
     covered="Attackers may flip labels, delete rows and add rows; what replaces a row counts as two edits. Inputs of "
     "rows that stay are trusted.",
+    poisoned="rows that an attacker may edit",
 )
 _UNITS = {unit.threat: unit for unit in (_FLIPS, _SOURCES, _DELETIONS, _INSERTIONS, _REPLACEMENTS, _EDITS)}
 
@@ -259,4 +268,5 @@ def _plain_words(threat: str) -> Unit:
         proven=f"A prediction that withstands r {threat} stays the same whichever r or fewer of them are made.",
         aimed=f"the attacker may aim all {threat} at it alone.",
         covered=f"Attackers may make {threat}, and nothing else.",
+        poisoned="data that an attacker may change",
     )

@@ -87,8 +87,11 @@ class Exposure:
     @property
     def aside(self) -> str:
         """How many are trusted, at the end of a sentence; nothing if none is."""
-        if not self.n_trusted or not self.unit.bounded:
+        if not self.n_trusted:
             return ""
+        if not self.unit.bounded:
+            rows = f"{plural(self.n_trusted, 'row')} {'is' if self.n_trusted == 1 else 'are'} trusted"
+            return f"; {rows if self.n_attackable else self.all_trusted}"
         whose = "" if self.unit.spares_trusted else f"label{'' if self.n_trusted == 1 else 's'} "
         return f"; {self.n_trusted:,} {whose}{'is' if self.n_trusted == 1 else 'are'} trusted"
 
@@ -110,7 +113,9 @@ class Exposure:
     @property
     def whole(self) -> str:
         """What a share in a sentence is of."""
-        return f"the {self.counted}{self.aside}" if self.aside or self.n_sources is not None else "the training set"
+        if self.unit.bounded and (self.aside or self.n_sources is not None):
+            return f"the {self.counted}{self.aside}"
+        return f"the training set{self.aside}"
 
     def share(self, flips: int) -> str:
         """An attack as a share of what can be chosen."""
@@ -200,14 +205,16 @@ def headline(certificates: Certificates, counts: NDArray[np.bool_], *, labelled:
     if median == 0:
         start, end = _not_withstood(c.radius[counts], c.radius_upper[counts], kind, only)
         said = Sentence(start, f"a single {exposure.unit.made}", end)
-        if exposure.aside or exposure.n_sources is not None:
+        if not exposure.unit.bounded:
+            said = said._replace(end=f"{end}{exposure.aside}")
+        elif exposure.aside or exposure.n_sources is not None:
             said = said._replace(end=f"{end}, of the {exposure.counted}{exposure.aside}")
     else:
         subject = f"{part(int(np.sum(c.radius[counts] >= median)), n)} {kind}s"
         start = f"{subject if only is None else only} withstand{'' if only is None else 's'} "
         if median == exposure.reach:
-            among = f" of the {exposure.counted}{exposure.aside}" if exposure.unit.bounded else ""
-            said = Sentence(start, exposure.everything, among)
+            among = f" of the {exposure.counted}" if exposure.unit.bounded else ""
+            said = Sentence(start, exposure.everything, f"{among}{exposure.aside}")
         else:
             said = Sentence(
                 start, plural(median, exposure.unit.made), f", {exposure.share(median)} of {exposure.whole}"
