@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import flipcert
 from flipcert import plots
 from flipcert.labels.threats import THREATS
 from flipcert.report import report_page
+from flipcert.report.attack_parts import inputs_told, parts_of
 from flipcert.report.cohorts import cohorts
 from flipcert.report.key_figures import summarise
-from flipcert.report.result import Result, SourcePower
+from flipcert.report.result import Attack, Result, SourcePower
 from flipcert.report.units import unit_of
 from tests.helpers.pages import Page
 from tests.helpers.results import NASTY, made_up, some_trusted, under
@@ -215,8 +217,38 @@ def test_parts_of_attacks():
     assert re.search(r"worker 0 changes \d+ labels", said)
     assert "Sources that are listed belong to a known attack" in said
     assert re.search(r"row \d+ deleted \d", said_by([under(made_up(), "deletions")]))
-    assert re.search(r"row added \d", said_by([under(made_up(), "insertions")]))
+    assert re.search(r"\d rows added all with the same input, labelled \d", said_by([under(made_up(), "insertions")]))
     assert re.search(r"row \d+ replaced \d → \d", said_by([under(made_up(), "replacements")]))
+
+
+def test_added_rows_that_are_the_same_are_told_once():
+    none = np.empty(0, np.int64)
+    inputs, labels = np.array([[1.0], [1.0], [2.0], [1.0]]), np.array(["a", "a", "a", "b"])
+    attack = Attack(0, none, labels[:0], labels[:0], inserted=inputs, inserted_labels=labels, threat="insertions")
+    assert [(part.name, part.said) for part in parts_of(attack)] == [
+        ("2 rows added", "all with the same input, labelled a"),
+        ("row added", "labelled a"),
+        ("row added", "labelled b"),
+    ]
+    assert inputs_told(attack) == ""
+    swaps = replace(attack, deleted=np.arange(4), deleted_labels=labels, threat="replacements")
+    assert inputs_told(swaps) == "The new rows have 2 different inputs."
+    assert inputs_told(replace(swaps, inserted=np.ones((4, 1)))) == "All new rows have the same input."
+    for threat in ("insertions", "replacements"):
+        assert "in numbers: flipcert attack --format csv" in said_by([under(made_up(), threat)])
+    assert "in numbers" not in said_by([under(made_up(), "deletions")])
+
+
+@pytest.mark.parametrize("threat", ["insertions", "replacements", "edits", "deletions"])
+def test_a_given_c_is_said_to_cap_radii(threat):
+    rng = np.random.default_rng(0)
+    X, y = np.concatenate([rng.normal(0, 1, (20, 2)), rng.normal(2, 1, (20, 2))]), np.repeat([0, 1], 20)
+    free = flipcert.KernelSVM(flipcert.kernels.RBF(0.5)).fit(X, y)
+    tight = flipcert.KernelSVM(flipcert.kernels.RBF(0.5), C=free.C_max_).fit(X, y)
+    said = {model: said_by([Result("", model.certify(X[:5], threat=threat), None)]) for model in (free, tight)}
+    told = 'no attack is known. A given C caps radii; C="auto" does not.'
+    assert (told in said[tight]) == (threat != "deletions")
+    assert told not in said[free]
 
 
 def test_an_attack_that_is_not_larger_than_the_radius_is_refused():

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from flipcert.cli.console import results
 from flipcert.labels.threats import DELETIONS, FLIPS, SOURCES
-from flipcert.report.attack_parts import parts_of
+from flipcert.report.attack_parts import inputs_told, parts_of
 from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
 from flipcert.report.series import counted
@@ -170,6 +170,8 @@ def _print_parts(found: FlipList) -> None:
     size = found.attack.size
     turn = f"This {unit.noun} turns" if size == 1 else f"These {size:,} {unit.nouns} turn"
     _say(f"{turn} it into {outside(found.target)}; {'it is' if size == 1 else 'they are'} {best}.")
+    if len(found.attack.inserted):
+        _say(f"{inputs_told(found.attack)} Inputs of new rows, in numbers: --format csv.".lstrip())
 
 
 def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:

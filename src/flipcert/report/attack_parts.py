@@ -42,12 +42,33 @@ def parts_of(attack: Attack) -> list[Part]:
     changes = zip(attack.training_rows.tolist(), attack.old.tolist(), attack.new.tolist(), strict=True)
     flips = [_change(f"row {row:,}", old, new, row) for row, old, new in changes]
     gone = list(zip(attack.deleted.tolist(), attack.deleted_labels.tolist(), strict=True))
-    come = attack.inserted_labels.tolist()
     if attack.threat == REPLACEMENTS.name:
-        swaps = zip(gone, come, strict=True)
+        swaps = zip(gone, attack.inserted_labels.tolist(), strict=True)
         return [_change(f"row {index:,} replaced", old, new, index) for (index, old), new in swaps]
     flips += [Part(f"row {i:,} deleted", shorten(old, _LONGEST), outside(old), i) for i, old in gone]
-    return flips + [Part("row added", shorten(new, _LONGEST), outside(new)) for new in come]
+    return flips + _added(attack)
+
+
+def inputs_told(attack: Attack) -> str:
+    """What the inputs of rows that replace others have in common, as a sentence; nothing where parts tell."""
+    count = len(attack.inserted)
+    if attack.threat != REPLACEMENTS.name or count < 2:
+        return ""
+    kinds = len(np.unique(attack.inserted, axis=0))
+    return "All new rows have the same input." if kinds == 1 else f"The new rows have {kinds:,} different inputs."
+
+
+def _added(attack: Attack) -> list[Part]:
+    """Rows that are added, once for all that are the same: attacks mostly repeat one row."""
+    copies: dict[tuple[object, bytes], int] = {}
+    for new, x in zip(attack.inserted_labels.tolist(), attack.inserted, strict=True):
+        copies[new, x.tobytes()] = copies.get((new, x.tobytes()), 0) + 1
+    parts = []
+    for (new, _), count in copies.items():
+        name = "row added" if count == 1 else f"{count:,} rows added"
+        how = "labelled" if count == 1 else "all with the same input, labelled"
+        parts.append(Part(name, f"{how} {shorten(new, _LONGEST)}", f"{how} {outside(new)}"))
+    return parts
 
 
 def _change(name: str, old: object, new: object, row: int) -> Part:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flipcert.report.attack_parts import parts_of
+from flipcert.labels.threats import EDITS, INSERTIONS, REPLACEMENTS
+from flipcert.report.attack_parts import inputs_told, parts_of
 from flipcert.report.chart import element, round_ticks
 from flipcert.report.figures import accuracy_figure, histogram, spread_bar
 from flipcert.report.pictures import Album
@@ -184,6 +185,8 @@ def _point_note(s: Summary) -> str:
         note = "The only one there is." if one else f"All {s.kind} have the same radius."
     if s.attacks:
         note += f" {s.unit.listed}"
+    if any(len(attack.inserted) for attack in s.attacks.values()):
+        note += " The inputs of new rows, in numbers: flipcert attack --format csv, or worst_flips in Python."
     return note
 
 
@@ -202,7 +205,9 @@ def _point(s: Summary, row: int, album: Album) -> dict[str, Any]:
         "said": _what_it_takes(
             int(c.radius[row]), int(c.radius_upper[row]), s.exposure, target, None if attack is None else attack.size
         )
-        + _also_in_flips(s, row),
+        + _capped(s, row)
+        + _also_in_flips(s, row)
+        + (f" {inputs_told(attack)}" if attack is not None and inputs_told(attack) else ""),
         "parts": [
             {
                 "name": part.name,
@@ -227,6 +232,16 @@ def _also_in_flips(s: Summary, row: int) -> str:
         return " Label by label, it is not proven to withstand one flip."
     flips = "any flips" if radius >= most else plural(radius, "flip")
     return f" Label by label, it withstands {flips}."
+
+
+def _capped(s: Summary, row: int) -> str:
+    """That a given C ends radii where new rows could leave the regime of the machine, which no attack shows."""
+    c = s.result.certificates
+    open_ = c.radius[row] < s.reach <= c.radius_upper[row] and row not in s.attacks
+    given = s.result.model == "svm" and c.model.get("C", "auto") != "auto"
+    if not open_ or not given or s.unit.threat not in (INSERTIONS.name, REPLACEMENTS.name, EDITS.name):
+        return ""
+    return ' A given C caps radii; C="auto" does not.'
 
 
 def _what_it_takes(radius: int, upper: int, exposure: Exposure, target: Any, n_flips: int | None) -> str:
