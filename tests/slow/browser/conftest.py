@@ -52,7 +52,7 @@ def results():
         "unlabelled": [replace(made_up(exact=0.2), labels=None, name="")],
         "bare": [replace(made_up(votes=False), attacks=())],
         "trusted": [some_trusted(made_up(beyond=0.1), 120)],
-        "sources": [under(made_up(beyond=0.1), "sources"), under(made_up(seed=1, name="another"), "sources")],
+        "sources": [under(made_up(beyond=0.1), "sources"), by_mail(under(made_up(seed=1, name="another"), "sources"))],
         "threats": [under(made_up(name=threat), threat) for threat in ("deletions", "insertions", "edits")],
         "sealed": [some_trusted(made_up(beyond=0.1), 0)],
         "constant": [one_answer_for_all(made_up()), made_up(name="another")],
@@ -67,6 +67,13 @@ def one_answer_for_all(result):
     """The same result, if one class with a long name had been predicted for all points."""
     answer = np.full(len(result.certificates), result.certificates.prediction[0])
     return replace(result, certificates=replace(result.certificates, prediction=answer))
+
+
+def by_mail(result):
+    """The same result, if its sources were known by their addresses."""
+    addresses = (f"annotator.{i}@labels.example.org" for i in range(len(result.powers)))
+    powers = (replace(power, source=own) for power, own in zip(result.powers, addresses, strict=True))
+    return replace(result, powers=tuple(powers))
 
 
 @pytest.fixture(scope="session")

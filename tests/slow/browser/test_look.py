@@ -138,6 +138,17 @@ def test_screenshots(visit, name):
             assert pixels.std() > 0.05
 
 
+def test_tables_on_a_phone(visit):
+    """Names of sources wrap, so that what these can do is in sight; comparisons scroll in a box of their own."""
+    widths = "box => [box.scrollWidth, box.clientWidth, getComputedStyle(box).overflowX]"
+    with visit("sources", width=390) as page:
+        inner, outer, overflow = page.locator(".scroll:has(.comparison)").first.evaluate(widths)
+        assert (inner > outer, overflow) == (True, "auto")
+        for _ in tabs_of(page):
+            inner, outer, _ = page.locator(".scroll:has(.givers):visible").evaluate(widths)
+            assert inner <= outer
+
+
 def test_paper_has_what_the_screen_has(visit, browser):
     with visit("sweep", media="print") as page:
         assert not page.get_by_role("tablist").is_visible()
