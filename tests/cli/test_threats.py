@@ -138,6 +138,15 @@ def test_rows_that_come_and_go(crowd, threat):
     said = " ".join(run("attack", "crowd.csv", "test.csv", *rbf, "--row", 40, "--quiet").stdout.split())
     assert "turn it into" in said or "turns it into" in said
     assert "flip" not in said
+    assert ("Inputs of new rows, in numbers: --format csv." in said) == (len(witness.inserted) > 0)
+    if threat == "insertions":
+        count, label = len(witness), witness.inserted_labels[0]
+        assert f"{count} rows added all with the same input, labelled {label}" in said
+    lines = csv.DictReader(
+        io.StringIO(run("attack", "crowd.csv", "test.csv", *rbf, "--row", 40, "--format", "csv", "--quiet").stdout)
+    )
+    inputs = [json.loads(line["inserted"]) for line in lines if line["inserted"]]
+    assert inputs == witness.inserted.tolist()
 
 
 def test_the_largest_norm_of_added_rows(crowd):
