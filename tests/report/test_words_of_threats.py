@@ -10,6 +10,7 @@ import pytest
 
 import flipcert
 from flipcert import plots
+from flipcert.cli.tables import print_comparison
 from flipcert.labels.threats import THREATS
 from flipcert.report import report_page
 from flipcert.report.attack_parts import inputs_told, parts_of
@@ -128,6 +129,22 @@ def test_trusted_rows_where_rows_can_be_added(threat, n_attackable, told):
     weak, strong = (replace(c, radius=np.full(200, own), radius_upper=np.full(200, own)) for own in (0, 5000))
     assert f"can each be changed by a single {noun}{told}." in said_by([Result("", weak, None)])
     assert f"withstand 5,000 or more {noun}s{told}." in said_by([Result("", strong, None)])
+
+
+@pytest.mark.parametrize(("n_attackable", "told"), [(4999, "1 is"), (4000, "1,000 are"), (0, "all are")])
+def test_trusted_rows_in_headings_and_in_tables_of_the_terminal(n_attackable, told, capsys):
+    result = under(made_up(), "edits")
+    result = replace(result, certificates=replace(result.certificates, n_attackable=n_attackable))
+    heading = f"200 test points with true labels, 5,000 training labels of which {told} trusted, radii in edits"
+    assert heading in said_by([result, made_up()])
+    print_comparison([result])
+    said = " ".join(capsys.readouterr().out.split())
+    trusted = (
+        told.replace(" ", " row " if n_attackable == 4999 else " rows ")
+        if n_attackable
+        else "all 5,000 training rows are"
+    )
+    assert f"Shares are of the 5,000 training rows; {trusted} trusted." in said
 
 
 @pytest.mark.parametrize(
