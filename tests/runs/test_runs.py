@@ -220,6 +220,36 @@ def test_a_finished_run_whose_table_was_changed_is_refused(data):
     assert "certificates.parquet is missing, or not what was written" in refused(*command)
 
 
+@pytest.mark.parametrize(
+    ("name", "other", "differs"),
+    [
+        ("threat", "deletions", 'threat was "flips", is "deletions"'),
+        ("threat", None, 'threat was "flips", is null'),
+        ("models", [], "models was [{"),
+        ("inputs", {}, "inputs: test was {"),
+        ("attacks", 0, "attacks was 100, is 0"),
+    ],
+)
+def test_a_summary_of_another_run_is_refused(data, name, other, differs):
+    """Its digest is right, but the run was asked for something else."""
+    command = ("certify", "train.npz", "test.npz", "--out", "run")
+    summary_of(*command)
+    path = data / "run" / "summary.json"
+    whole = path.read_text()
+    summary = {**json.loads(whole), name: other}
+    del summary["sha256"]
+    path.write_text(json.dumps({**summary, "sha256": run_folder._digest_of(summary)}))
+    said = f"run does not hold a complete run: summary.json is not that of the run in run.json ({differs}"
+    assert said in refused("report", "run")
+    assert said in refused(*command)
+    if name == "threat" and other is not None:
+        assert said in refused("verify", "run", "train.npz", "test.npz")
+    path.write_text(whole)
+    (data / "run" / "run.json").unlink()
+    assert "run.json is missing, or not what was written" in refused("report", "run")
+    assert "run.json is missing, or not what was written" in refused("verify", "run", "train.npz", "test.npz")
+
+
 @pytest.mark.parametrize("odd", [None, True, -1, 2**80, "x", [], {}, [[1]], {"a": {}}])
 def test_odd_summaries_are_told_in_a_sentence(data, odd):
     command = ("certify", "train.npz", "test.npz", "--out", "run")

@@ -303,9 +303,17 @@ def test_an_attack_on_trusted_labels_is_found(files):
     summary["data"]["trusted"] = "sure"
     summary["inputs"]["train"]["sha256"] = sha256("trusted.npz")
     (files / "run" / "summary.json").write_text(json.dumps(summary))
+    assert 'run in run.json (data: trusted was null, is "sure")' in refused("verify", "run", "trusted.npz", "few.npz")
+    identify(summary)
     said = verified("--points", FEW, train="trusted.npz", code=1)
     assert "is trusted" in said
     assert "75, 75 not trusted 75, 25 not trusted" in said
+
+
+def identify(summary):
+    """Make the run one that was asked for what its changed summary says."""
+    identity = json.loads(Path("run/run.json").read_text())
+    Path("run/run.json").write_text(json.dumps({name: summary[name] for name in identity}))
 
 
 def sha256(path):
@@ -330,6 +338,7 @@ def test_what_is_not_of_the_run_is_refused(files):
     summary = json.loads((files / "run" / "summary.json").read_text())
     summary["data"]["weather"] = "fine"
     (files / "run" / "summary.json").write_text(json.dumps(summary))
+    identify(summary)
     assert "options for its data that this version does not know" in refused("verify", "run", "train.npz", "few.npz")
 
 
@@ -377,12 +386,10 @@ def test_named_pipes_in_a_folder_are_not_waited_for(files, name):
     certified(*RBF)
     Path("run", name).unlink()
     os.mkfifo(f"run/{name}")
-    if name != "run.json":
-        assert name in refused("verify", "run", "train.npz", "few.npz")
-        assert name in refused("report", "run")
-        assert name in refused("certify", "train.npz", "few.npz", *RBF, "--out", "run", "--quiet")
-    else:
-        assert "run.json is damaged" in refused("certify", "train.npz", "few.npz", *RBF, "--out", "run", "--quiet")
+    assert name in refused("verify", "run", "train.npz", "few.npz")
+    assert name in refused("report", "run")
+    said = refused("certify", "train.npz", "few.npz", *RBF, "--out", "run", "--quiet")
+    assert ("run.json is damaged" if name == "run.json" else name) in said
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes on this system")

@@ -130,7 +130,9 @@ def test_changes_are_found(files, table, change, found):
 def test_a_run_in_sources_that_says_that_it_is_one_in_flips(files):
     certified("--model", "ridge")
     summary = json.loads(Path("run/summary.json").read_text())
+    identity = json.loads(Path("run/run.json").read_text())
     Path("run/summary.json").write_text(json.dumps(summary | {"threat": "flips"}))
+    Path("run/run.json").write_text(json.dumps(identity | {"threat": "flips"}))
     assert "differences between what the run says and what was found" in verified(code=1)
     assert "does not hold a complete run" in refused("report", "run", "--out", "page.html")
     for wrong in ({"threat": "lies"}, {"threat": ["flips"]}, {"n_sources": None}, {"n_sources": "many"}):

@@ -15,6 +15,7 @@ import numpy as np
 
 from flipcert.engine.files import UNFINISHED, refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
+from flipcert.labels.threats import FLIPS
 from flipcert.results.certificate_file import arrays_of, certificates_of
 from flipcert.results.certificates import Certificates
 
@@ -173,7 +174,25 @@ def read_summary(folder: Path) -> dict[str, Any]:
             f"{folder} does not hold a complete run: {changed[0]} is missing, or not what was written; run its command "
             "again in a new folder."
         )
+    if (fault := fault_of_identity(folder, summary)) is not None:
+        raise ValueError(f"{folder} does not hold a complete run: {fault}; run its command again in a new folder.")
     return cast(dict[str, Any], summary)
+
+
+def fault_of_identity(folder: Path, summary: Mapping[str, Any]) -> str | None:
+    """What is wrong, if anything, between the summary of a run and what decided its results."""
+    path = folder / _IDENTITY
+    try:
+        refuse_odd_files(path)
+        identity = json.loads(path.read_bytes())
+        # Runs from before there were other threats name none.
+        first, second = ({"threat": FLIPS.name, **told} for told in (identity, summary))
+        second = {name: second.get(name) for name in first}
+        if first != second:
+            return f"{SUMMARY} is not that of the run in {_IDENTITY} ({_difference(first, second)})"
+    except (OSError, ValueError, TypeError, RecursionError):
+        return f"{_IDENTITY} is missing, or not what was written"
+    return None
 
 
 def _digest_of(value: Any) -> str:

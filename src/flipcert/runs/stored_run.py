@@ -11,7 +11,7 @@ from typing import Any
 from flipcert.engine.files import refuse_odd_files
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
 from flipcert.report.words import Exposure, plural
-from flipcert.runs.folder import SUMMARY
+from flipcert.runs.folder import SUMMARY, fault_of_identity
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import ATTACKS, CERTIFICATES
 
@@ -128,6 +128,8 @@ def _summary(path: Path) -> dict[str, Any]:
             raise ValueError
         if threat == SOURCES.name and n_sources is None:
             raise ValueError
+        if (fault := fault_of_identity(path.parent, summary)) is not None:
+            raise _Damaged(fault)
         return {
             "threat": threat,
             "n_sources": n_sources,
