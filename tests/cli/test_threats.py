@@ -239,6 +239,41 @@ def test_models_that_take_one_label_a_row_say_so(crowd):
     assert "Error: --annotations gives rows several labels, but SmoothedLinear is fitted to one label a row" in said
 
 
+@pytest.mark.parametrize("column", ["label", "kind"])
+def test_labels_of_one_control_of_label_studio(crowd, column):
+    """The test file calls its labels like the control, or as if nothing was named."""
+
+    def choice(control, what):
+        return {"type": "choices", "from_name": control, "value": {"choices": [what]}}
+
+    given = [
+        [{"completed_by": own % 5, "result": [choice("kind", str(label)), choice("sure", "yes")]}]
+        for own, label in enumerate(Y_TRAIN)
+    ]
+    tasks = [{"id": own, "data": {}, "annotations": annotations} for own, annotations in enumerate(given)]
+    Path("tasks.json").write_text(json.dumps(tasks))
+    expected = ridge().fit(X_TRAIN, Y_TRAIN).certify(X_TEST)
+    pd.read_csv("test.csv").rename(columns={"label": column}).to_csv("named.csv", index=False)
+    np.savez("named.npz", X=X_TEST, **{"y" if column == "label" else column: Y_TEST})
+    asked = ("--annotations", "tasks.json", *RIDGE, "--quiet")
+    assert "name one with --label" in refused("certify", "train.csv", "named.csv", *asked)
+    for train, test in (("train.csv", "named.csv"), ("train.npz", "named.npz")):
+        out = f"{test}-run"
+        summary = summary_of("certify", train, test, *asked[:-1], "--label", "kind", "--out", out)
+        assert table(out)["radius"].tolist() == expected.radius.tolist()
+        assert summary["metrics"]["accuracy"] == float(np.mean(expected.prediction == Y_TEST))
+        result = run("verify", out, train, test, "--annotations", "tasks.json", "--points", 3, "--quiet")
+        assert result.exit_code == 0, result.output
+        said = refused("verify", out, train, test, "--annotations", "nowhere.json")
+        assert "nowhere.json does not exist; give the path of a file with annotations." in said
+
+
+def test_trusted_columns_of_numbers_say_what_to_write(crowd):
+    pd.read_csv("crowd.csv").assign(sure=np.arange(75) % 2).to_csv("crowd.csv", index=False)
+    said = refused("certify", "crowd.csv", "test.csv", "--drop", "who", "--trusted", "sure", "--quiet")
+    assert "type int64; write true instead of 1, and false instead of 0." in said
+
+
 def test_annotations_without_sources(crowd):
     pd.read_csv("labels.csv").drop(columns="annotator").to_csv("nobody.csv", index=False)
     asked = ("certify", "rows.csv", "test.csv", "--annotations", "nobody.csv", "--id", "key", "--quiet")

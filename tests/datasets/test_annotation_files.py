@@ -158,7 +158,7 @@ def test_ids_that_are_there_twice(folder):
 def test_files_of_no_kind(folder):
     rows = read_table("X.npy", labelled=False)
     for name, said in (
-        ("nowhere.csv", "does not exist"),
+        ("nowhere.csv", "does not exist; give the path of a file with annotations"),
         ("labels.xml", "does not exist"),
         (".", "is a directory|not known"),
     ):
@@ -225,9 +225,20 @@ def test_label_studio_with_several_controls(folder):
         for annotation in own["annotations"]:
             annotation["result"].append(choice("sure", "confidence"))
             annotation["result"].append({"type": "textarea", "value": {"text": ["why"]}})
-    with pytest.raises(ValueError, match="several controls, 'kind', 'confidence'; name one with --label"):
+    with pytest.raises(ValueError, match="several controls, 'kind', 'confidence'; name one with --label, and call"):
         studio(given)
     assert set(studio(given, label="kind").y.tolist()) == {"cat", "dog"}
+
+
+def test_one_person_of_label_studio_is_one_source(folder):
+    """A number in some annotations, a record in others; the first address that is seen is the name."""
+    given = tasks()
+    for place, by in ((2, {"id": 1, "email": "a@example.org"}), (4, {"id": 1, "email": "b@example.org"}), (5, "1")):
+        given[place]["annotations"][0]["completed_by"] = by
+    given[3]["annotations"][0]["completed_by"] = {"id": 3, "email": ""}
+    givers = studio(given).givers.tolist()
+    assert givers[::2] == ["a@example.org"] * 3 + ["3"] + ["a@example.org"] * 2
+    assert givers[1::2] == ["2", "3"] * 3
 
 
 def broken(change):
@@ -263,6 +274,17 @@ def broken(change):
         ),
         (broken(lambda t: t[1]["annotations"][0].pop("completed_by")), {}, "whose completed_by is None"),
         (broken(lambda t: t[1]["annotations"][0].update(ground_truth="yes")), {}, "ground_truth of task 1"),
+        (
+            broken(lambda t: t[1]["annotations"][0].update(was_cancelled="false")),
+            {},
+            "was_cancelled of task 1 .* 'false'",
+        ),
+        (broken(lambda t: t[1]["annotations"][0].update(completed_by={"id": []})), {}, "whose completed_by is {'id'"),
+        (broken(lambda t: t[1]["annotations"][0].update(completed_by={"id": ""})), {}, "whose completed_by is {'id'"),
+        (tasks(), {"giver": "who"}, "--source who does not apply to tasks.json: .* completed_by says who"),
+        (tasks(), {"trusted": "gold"}, "--trusted gold does not apply to tasks.json: .* ground_truth says which"),
+        ([], {"id": "text"}, "tasks.json has no tasks; it must hold at least one"),
+        ([{"data": {}, "annotations": []}], {"id": "text"}, "no field 'text' in their data; they have none"),
         (broken(lambda t: t[1]["annotations"].append(7)), {}, "has an annotation that is none: 7"),
         (broken(lambda t: t[1].update(annotations=[])), {}, "row 1 of X.npy has no annotation in tasks.json"),
         ([task(i) for i in range(6)], {}, "tasks.json has no annotations"),

@@ -26,6 +26,7 @@ from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
 from flipcert.datasets.annotations import AnnotationColumns, with_annotations
 from flipcert.datasets.files import Columns, digest, read_table
+from flipcert.datasets.label_studio import is_label_studio
 from flipcert.datasets.table import Table
 from flipcert.labels.validation import check_number
 from flipcert.report import write_report
@@ -159,7 +160,7 @@ def verify_command(
         raise ValueError(f"{folder} was made with {told}.")
     others = () if annotations is None else ((str(annotations), "annotations", "annotation"),)
     for source, part, name in ((train, "train", "training"), (test, "test", "test"), *others):
-        if digest(source) != run.digests[part]:
+        if digest(source, "annotations" if part == "annotations" else "features") != run.digests[part]:
             raise ValueError(f"{source} does not hold the {name} data of {folder}: its digest is another.")
     with (
         Display(quiet) as display,
@@ -237,9 +238,12 @@ def _points(results: list[Result]) -> dict[str, Any]:
 def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
     drop = tuple(data.drop or ())
     beside = tuple(own for own in (data.trusted, data.source, data.id) if own is not None)
+    # There, --label names a control of a form, and labels of other files need not be called like it.
+    names_control = data.annotations is not None and is_label_studio(str(data.annotations))
     if data.annotations is not None:
         # Labels, and what is known of them, are in the other file; here they are no features.
-        columns = Columns(data.label, drop, ignore=tuple(own for own in beside if own != data.id), id=data.id)
+        ignore = tuple(own for own in beside if own != data.id)
+        columns = Columns(data.label, drop, ignore=ignore, id=data.id, or_default=names_control)
         named = AnnotationColumns(data.id, data.label, data.source, data.trusted, data.cap)
         first = with_annotations(read_table(train, columns, labelled=False), data.annotations, named)
     else:
@@ -249,7 +253,7 @@ def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
         columns = Columns(data.label, drop, trusted=data.trusted, giver=data.source)
         first = read_table(train, columns, labelled=True)
     # What is no feature of the training set need not be a column of the test set.
-    columns = Columns(data.label, ignore=(*drop, *beside))
+    columns = Columns(data.label, ignore=(*drop, *beside), or_default=names_control)
     second = read_table(test, columns, labelled=False, n_features=first.X.shape[1]).aligned_to(first)
     first, second = first.with_labels_like(second), second.with_labels_like(first)
     compare_labels(first, second, label_space(data.classes, first) or ())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from flipcert.datasets.columns import ids_of, labels_of
 from flipcert.datasets.delimited import columns_of_text, is_delimited
-from flipcert.datasets.label_studio import read_label_studio
+from flipcert.datasets.label_studio import is_label_studio, read_label_studio
 from flipcert.datasets.room import Unreadable, check_room, refuse_what_is_no_file
 from flipcert.datasets.spelling import labels_of_text
 from flipcert.datasets.table import Table
@@ -66,7 +66,7 @@ def with_annotations(train: Table, source: str | os.PathLike[str], columns: Anno
     """
     name = os.fspath(source)
     try:
-        refuse_what_is_no_file(Path(name))
+        refuse_what_is_no_file(Path(name), "annotations")
         given = _read(name, columns, train)
     except PermissionError as error:
         raise ValueError(f"{error.filename or name} may not be read; change its permissions.") from error
@@ -98,7 +98,15 @@ def with_annotations(train: Table, source: str | os.PathLike[str], columns: Anno
 
 def _read(name: str, columns: AnnotationColumns, train: Table) -> Given:
     ending = Path(name).name.lower()
-    if ending.endswith(".json"):
+    if is_label_studio(name):
+        for option, own, field in (
+            ("--source", columns.giver, "completed_by says who gave each label"),
+            ("--trusted", columns.trusted, "ground_truth says which labels are trusted"),
+        ):
+            if own is not None:
+                raise ValueError(
+                    f"{option} {own} does not apply to {name}: in a file of Label Studio {field}; leave it out."
+                )
         return read_label_studio(name, columns.id, columns.label, train.X.shape[0])
     if is_delimited(ending):
         return _of_table(columns_of_text(name), name, columns, spelled=True)

@@ -37,6 +37,8 @@ class Columns:
         Column that says who gave each label (csv, parquet), or array (npz): its source.
     id : str or None
         Column that says what each row is called (csv, parquet), or array (npz).
+    or_default : bool
+        Whether labels are where they are if nothing is named, in a file that has not what is named.
     """
 
     label: str | None = None
@@ -46,6 +48,7 @@ class Columns:
     required: bool = False
     giver: str | None = None
     id: str | None = None
+    or_default: bool = False
 
     @property
     def beside(self) -> dict[str, str]:
@@ -57,6 +60,15 @@ class Columns:
     def label_column(self) -> str:
         """Column of the labels, where columns have names."""
         return "label" if self.label is None else self.label
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Columns that may be that of the labels."""
+        return (self.label_column, "label") if self.or_default else (self.label_column,)
+
+    def label_among(self, names: Sequence[str], default: str = "label") -> str:
+        """Which of some columns, or arrays, is that of the labels, if it is there."""
+        return default if self.label is None or (self.or_default and self.label not in names) else self.label
 
     def check_names(self, source: str, arrays: bool) -> None:
         """Raise ValueError if columns of a source without names are named; it may have ``arrays`` with names."""
@@ -92,7 +104,7 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
     twice = sorted(column for column, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"{source} has more than one column {twice[0]!r}; rename or drop the others.")
-    label = columns.label_column
+    label = columns.label_among(names)
     if columns.required and label not in names:
         raise ValueError(f"{source} has no labels; {HOW_LABELLED.format(label=label)}; it has {_some(names)}.")
     options = [("--drop", name) for name in columns.drop] + list(columns.beside.items())

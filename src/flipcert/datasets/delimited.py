@@ -33,7 +33,7 @@ def read_delimited(name: str, columns: Columns) -> Table:
     import pyarrow as pa
 
     # What a label is shows only in its spelling, and an id is a text.
-    texts = [columns.label_column, *(own for own in (columns.giver, columns.id) if own is not None)]
+    texts = [*columns.label_columns, *(own for own in (columns.giver, columns.id) if own is not None)]
     held = _columns(name, dict.fromkeys(texts, pa.string()))
     table = table_of(held, name, columns, spelled=True)
     _refuse_lost_digits(table, _separator(name))

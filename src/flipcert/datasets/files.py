@@ -95,11 +95,11 @@ def _in_shards(source: str) -> bool:
     return Path(source).is_dir() and parts_of(source)[0].name != "X.npy"
 
 
-def digest(source: str) -> str:
-    """SHA-256 of the contents of a source: of all its files, one after the other."""
+def digest(source: str, what: str = "features") -> str:
+    """SHA-256 of the contents of a source of features, or what else it is: of all its files, one after the other."""
     sums = []
     for path in parts_of(source):
-        refuse_what_is_no_file(path)
+        refuse_what_is_no_file(path, what)
         with open(path, "rb") as file:
             sums.append(hashlib.file_digest(file, "sha256").hexdigest())
     return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
@@ -146,7 +146,7 @@ def _npz(name: str, columns: Columns, n_features: int | None) -> Table:
         if own not in held:
             what = {"--trusted": "trusted labels", "--source": "sources", "--id": "ids"}[option]
             raise ValueError(f"{name} has no array {own!r} of {what}; it holds {', '.join(held)}.")
-    label = "y" if columns.label is None else columns.label
+    label = columns.label_among(held, "y")
     if columns.label is not None and columns.required and label not in held:
         raise ValueError(f"{name} has no array {label!r} of labels; it holds {', '.join(held)}.")
     for option, own in columns.beside.items():

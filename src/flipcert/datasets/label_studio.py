@@ -24,8 +24,20 @@ class _Choice(NamedTuple):
     task: int
     control: str
     label: str
-    giver: str
+    giver: _Giver
     trusted: bool
+
+
+class _Giver(NamedTuple):
+    """Who completed an annotation: a number, an address, or both."""
+
+    number: str | None
+    address: str | None
+
+
+def is_label_studio(name: str) -> bool:
+    """Whether this is the name of such a file."""
+    return name.lower().endswith(".json")
 
 
 def read_label_studio(name: str, id_field: str | None, control: str | None, n_rows: int) -> Given:
@@ -51,13 +63,16 @@ def read_label_studio(name: str, id_field: str | None, control: str | None, n_ro
     controls = list(dict.fromkeys(choice.control for choice in choices))
     if len(controls) > 1:
         if control not in controls:
-            raise ValueError(f"{name} has choices of several controls, {some(controls)}; name one with --label.")
+            raise ValueError(
+                f"{name} has choices of several controls, {some(controls)}; name one with --label, "
+                "and call the labels of the test file the same, or 'label'."
+            )
         choices = [choice for choice in choices if choice.control == control]
     return Given(
         source=name,
         id=np.array([ids[choice.task] for choice in choices]),
         label=labels_of_text(np.array([choice.label for choice in choices]), name),
-        giver=np.array([choice.giver for choice in choices]),
+        giver=np.array(_called([choice.giver for choice in choices])),
         trusted=np.array([choice.trusted for choice in choices], np.bool_),
         by_number=id_field is None,
         spelled=True,
@@ -75,6 +90,8 @@ def _tasks(name: str) -> list[dict[str, Any]]:
         raise Unreadable(f"it is no JSON ({Unreadable(error)})") from error
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise ValueError(f"{name} must be a list of tasks, as Label Studio exports them (JSON).")
+    if not tasks:
+        raise ValueError(f"{name} has no tasks; it must hold at least one.")
     for place, task in enumerate(tasks):
         if not isinstance(task.get("annotations"), list) or not isinstance(task.get("data"), dict):
             kind = " It looks like JSON-MIN: export as JSON." if "annotator" in task or "lead_time" in task else ""
@@ -101,7 +118,9 @@ def _ids(name: str, tasks: list[dict[str, Any]], field: str | None, n_rows: int)
         raise ValueError(f"the data of task {holders.index(False)} of {name} has no field {field!r}, as others have.")
     if not any(holders) and field != "id":
         fields = list(dict.fromkeys(own for task in tasks for own in task["data"]))
-        raise ValueError(f"the tasks of {name} have no field {field!r} in their data; they have {some(fields)}.")
+        raise ValueError(
+            f"the tasks of {name} have no field {field!r} in their data; they have {some(fields) or 'none'}."
+        )
     ids = [task["data"][field] if any(holders) else task.get("id") for task in tasks]
     for place, own in enumerate(ids):
         if type(own) not in (str, int):
@@ -120,7 +139,7 @@ def _choices(name: str, task: dict[str, Any], place: int) -> Iterator[_Choice]:
     for annotation in task["annotations"]:
         if not isinstance(annotation, dict):
             raise ValueError(f"task {place} of {name} has an annotation that is none: {some([annotation])}.")
-        if annotation.get("was_cancelled"):
+        if _flag(name, annotation, place, "was_cancelled"):
             continue
         results = annotation.get("result")
         made = [
@@ -131,11 +150,7 @@ def _choices(name: str, task: dict[str, Any], place: int) -> Iterator[_Choice]:
                 f"task {place} of {name} has an annotation without a choice; labels must be single-choice "
                 "classifications (Choices), so remove it or mark it as skipped."
             )
-        giver, trusted = _giver(name, annotation, place), annotation.get("ground_truth", False)
-        if not isinstance(trusted, bool):
-            raise ValueError(
-                f"the ground_truth of task {place} of {name} must be true or false; got {some([trusted])}."
-            )
+        giver, trusted = _giver(name, annotation, place), _flag(name, annotation, place, "ground_truth")
         seen = set()
         for own in made:
             control, value = str(own.get("from_name", "")), own.get("value")
@@ -149,14 +164,42 @@ def _choices(name: str, task: dict[str, Any], place: int) -> Iterator[_Choice]:
             yield _Choice(place, control, labels[0], giver, trusted)
 
 
-def _giver(name: str, annotation: dict[str, Any], place: int) -> str:
+def _flag(name: str, annotation: dict[str, Any], place: int, field: str) -> bool:
+    """A field of an annotation that is true, or false, or left out."""
+    flag = annotation.get(field, False)
+    if not isinstance(flag, bool):
+        raise ValueError(f"the {field} of task {place} of {name} must be true or false; got {some([flag])}.")
+    return flag
+
+
+def _giver(name: str, annotation: dict[str, Any], place: int) -> _Giver:
     """Who completed an annotation: a number, or a record with an address or a number."""
     by = annotation.get("completed_by")
-    if isinstance(by, dict):
-        by = by.get("email") or by.get("id")
-    if type(by) not in (str, int) or by == "":
-        raise ValueError(
-            f"task {place} of {name} has an annotation whose completed_by is {some([by])}; it must "
-            "say who gave the label."
-        )
-    return str(by)
+    number, address = (by.get("id"), by.get("email")) if isinstance(by, dict) else (by, None)
+    for own in (number, address):
+        if not (type(own) in (str, int) or own is None):
+            raise ValueError(_nobody(name, by, place))
+    if number in (None, "") and address in (None, ""):
+        raise ValueError(_nobody(name, by, place))
+    return _Giver(*(None if own in (None, "") else str(own) for own in (number, address)))
+
+
+def _nobody(name: str, by: object, place: int) -> str:
+    return (
+        f"task {place} of {name} has an annotation whose completed_by is {some([by])}; it must say who gave the label."
+    )
+
+
+def _called(givers: list[_Giver]) -> list[str]:
+    """What everybody is called: by the first address that comes with a number, or else by the number.
+
+    One person may be a number in one annotation and a record with an address in another. An address that two numbers
+    share makes them one source.
+    """
+    addresses: dict[str, str] = {}
+    for giver in givers:
+        if giver.number is not None and giver.address is not None:
+            addresses.setdefault(giver.number, giver.address)
+    return [
+        str(giver.address) if giver.number is None else addresses.get(giver.number, giver.number) for giver in givers
+    ]

@@ -34,9 +34,9 @@ def check_room(what: str, needed: float, instead: str = INSTEAD) -> None:
         )
 
 
-def refuse_what_is_no_file(path: Path) -> None:
+def refuse_what_is_no_file(path: Path, what: str = "features") -> None:
     """Refuse what does not exist, and what would wait for somebody to write to it."""
     try:
         refuse_odd_files(path)
     except FileNotFoundError:
-        raise ValueError(f"{path} does not exist; give the path of a file with features.") from None
+        raise ValueError(f"{path} does not exist; give the path of a file with {what}.") from None

@@ -68,9 +68,10 @@ class Table:
             raise ValueError(f"{self.source} has no {what}; it must hold at least one.")
         y = None if self.y is None else self._checked_labels(X.shape[0])
         if self.trusted is not None and (self.trusted.dtype != np.bool_ or self.trusted.shape != (X.shape[0],)):
+            numbers = "; write true instead of 1, and false instead of 0" if self.trusted.dtype.kind in "iuf" else ""
             raise ValueError(
                 f"the trusted column of {self.source} must hold true or false for each of its {X.shape[0]} rows; "
-                f"got shape {self.trusted.shape} of type {self.trusted.dtype}."
+                f"got shape {self.trusted.shape} of type {self.trusted.dtype}{numbers}."
             )
         givers, ids = (self._checked_ids(own, what) for own, what in ((self.givers, "source"), (self.ids, "id")))
         return replace(self, X=X, y=y, givers=givers, ids=ids)
