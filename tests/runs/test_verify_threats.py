@@ -69,7 +69,7 @@ def test_agreement(files, options):
     assert "one model: all gains of a source added up" in said
     assert "radii in flips 15 0" in said
     assert "labels and rows changed, fitted and asked again" in said
-    assert f"No difference at {FEW} test points, in what was compared." in said
+    assert f"No difference at {FEW} test points." in said
 
 
 @pytest.mark.parametrize("rule", ["source", "sorted"])
@@ -84,7 +84,11 @@ def test_what_is_not_computed_again_is_said(files, rule):
 
 def test_agreement_with_a_sweep(files):
     certified("--model", "ridge", "--reg", "0.1,1", "-n", "1", command="sweep")
-    assert "No difference" in verified()
+    assert f"No difference at {FEW} test points." in verified()
+    # The second model is not fitted for one point.
+    result = run("verify", "run", "crowd.npz", "few.npz", "--points", 1, "--quiet")
+    assert "How many points a single source can change was not counted again." in result.stdout
+    assert "No difference at 1 test point, in what was compared." in result.stdout
 
 
 @pytest.mark.parametrize("threat", ["deletions", "insertions", "replacements", "edits"])
@@ -140,13 +144,57 @@ def test_a_run_in_sources_that_says_that_it_is_one_in_flips(files):
         assert "summary.json is not what was written" in refused("verify", "run", "crowd.npz", "few.npz")
 
 
-def test_powers_are_compared(files):
+def fewer_points(own):
+    own["points_changed_alone"] -= 1
+
+
+POWERS = {
+    "no list": lambda summary: summary.pop("strongest_sources"),
+    "an empty list": lambda summary: summary["strongest_sources"].clear(),
+    "an entry less": lambda summary: summary["strongest_sources"].pop(),
+    "without the first": lambda summary: summary["strongest_sources"].pop(0),
+    "one twice": lambda summary: summary["strongest_sources"].__setitem__(1, summary["strongest_sources"][0]),
+    "more labels": lambda summary: summary["strongest_sources"][0].update(labels=99),
+    "text": lambda summary: summary["strongest_sources"][0].update(labels="many"),
+    "nobody": lambda summary: summary["strongest_sources"][0].update(source=["x"]),
+    "no count": lambda summary: summary["strongest_sources"][0].pop("points_changed_alone"),
+    "fewer points": lambda summary: fewer_points(summary["strongest_sources"][0]),
+    "other order": lambda summary: summary["strongest_sources"].reverse(),
+}
+
+
+def test_powers_are_counted_again(files):
     certified("--model", "ridge")
+    said = verified()
+    assert "points counted again that each can change alone" in said
+    assert f"No difference at {FEW} test points." in said
+    whole = Path("run/summary.json").read_text()
+    assert json.loads(whole)["strongest_sources"][0]["points_changed_alone"] > 0
+    for change in POWERS.values():
+        summary = json.loads(whole)
+        change(summary)
+        Path("run/summary.json").write_text(json.dumps(summary))
+        assert "single sources" in verified(code=1).split("the run says")[1]
+
+
+def test_powers_of_ensembles_are_compared_as_far_as_they_can(files):
+    certified("--model", "ridge", "-n", "3")
     assert "How many points a single source can change was not counted again." in verified()
-    summary = json.loads(Path("run/summary.json").read_text())
-    summary["strongest_sources"][0]["labels"] += 1
-    Path("run/summary.json").write_text(json.dumps(summary))
-    assert "single sources" in verified(code=1)
+    whole = Path("run/summary.json").read_text()
+    for name, change in POWERS.items():
+        summary = json.loads(whole)
+        change(summary)
+        Path("run/summary.json").write_text(json.dumps(summary))
+        said = verified(code=0 if name in ("fewer points", "other order") else 1)
+        assert "was not counted again" in said or name in ("no list", "an empty list")
+
+
+def test_rows_that_cannot_be_inserted_are_told_in_one_line(files):
+    certified("--threat", "insertions", "--kernel", "rbf")
+    edited("attacks", inserted=lambda values: [[float("nan")] * 4 for _ in values])
+    said = verified(code=1)
+    assert "NaN" in said
+    assert "http" not in said
 
 
 def test_runs_from_before_are_in_flips(files):

@@ -37,6 +37,7 @@ CHANGED = Comparison("radii", "one model: all gains of changed rows sorted, and 
 NOT_AGAIN = Comparison("radii", "under this threat not computed again: within radius_upper, and that within the limit")
 IN_FLIPS = Comparison("radii in flips", "as those of a run in flips")
 POWERS = Comparison("single sources", "labels counted; no more points than those that one source can change")
+RECOUNTED = Comparison("single sources", "one model: fitted again, points counted again that each can change alone")
 RERUN = Comparison("attacks", "labels and rows changed, fitted and asked again: another prediction")
 COMPARISONS = (
     LABELS,
@@ -61,6 +62,7 @@ COMPARISONS = (
     NOT_AGAIN,
     IN_FLIPS,
     POWERS,
+    RECOUNTED,
     REPLAYED,
     RERUN,
 )

@@ -63,6 +63,11 @@ def _span(least: int, most: int) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
+def _said(error: Exception) -> str:
+    """What an error says, in the one line that a table has room for."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 @dataclass(frozen=True, eq=False)
 class Refit:
     """A model of a run, fitted again, and the rows that it is asked about."""
@@ -236,7 +241,7 @@ class Refit:
         try:
             attacked = replay(flips, self.model, self.X_train, np.asarray(self.train.y), self.train.trusted)
         except ValueError as error:
-            return str(error)
+            return _said(error)
         # The batch of the run, if the point alone is predicted as before.
         changed = (
             attacked.predict(self.X_test[[row]])[0] != prediction or attacked.predict(self.X_test)[row] != prediction
@@ -249,7 +254,7 @@ class Refit:
         try:
             attacked, size = replay_lines(lines, self.exposure.threat, self.model, self.X_train, self.train)
         except (ValueError, LookupError, TypeError) as error:
-            return str(error) or type(error).__name__
+            return _said(error)
         if size != known and not (line["rounding_sensitive"] and size > line["radius"]):
             return f"radius_upper speaks of {plural(known, self.exposure.unit.noun)}, and there are {size}"
         changed = (

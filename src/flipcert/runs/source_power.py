@@ -43,7 +43,7 @@ def powers_of_sources(
     else:
         changed, attack = _of_attacks(model, X_test, alone, sources, np.asarray(train.y))
     powers = []
-    for own in np.lexsort((np.arange(len(sources)), -sources.sizes, -changed))[:_SHOWN].tolist():
+    for own in strongest(sources.sizes, changed).tolist():
         count = int(changed[own])
         if count:
             row, labels = attack(own)
@@ -51,6 +51,11 @@ def powers_of_sources(
             count = count if after[0] != certificates.prediction[row] else 0
         powers.append(SourcePower(_plain(sources.ids[own]), int(sources.sizes[own]), count))
     return tuple(powers)
+
+
+def strongest(sizes: NDArray[np.int64], changed: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sources that are shown: those that change most points, then those of most labels, then the first."""
+    return np.lexsort((np.arange(sizes.size), -sizes, -changed))[:_SHOWN]
 
 
 def _plain(own: Any) -> Any:

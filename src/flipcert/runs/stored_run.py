@@ -41,6 +41,8 @@ class StoredRun:
         What an attacker may do, and what radii count.
     n_sources : int or None
         Number of sources, if they are known.
+    n_attacks : int
+        Number of test points whose attacks were looked for.
     settings : list of Settings
         Its models.
     told : list of dict
@@ -59,6 +61,7 @@ class StoredRun:
     n_attackable: int
     threat: str
     n_sources: int | None
+    n_attacks: int
     settings: list[Settings]
     told: list[dict[str, Any]]
     points: list[list[dict[str, Any]]]
@@ -133,6 +136,7 @@ def _summary(path: Path) -> dict[str, Any]:
         return {
             "threat": threat,
             "n_sources": n_sources,
+            "n_attacks": int(summary["attacks"]),
             "digests": {part: str(about["sha256"]) for part, about in summary["inputs"].items()},
             "data": dict(summary["data"]),
             "memory": int(summary["memory"]),

@@ -18,7 +18,6 @@ from flipcert.labels.threats import SOURCES, THREATS
 from flipcert.runs.comparisons import (
     LABELS,
     METRICS,
-    POWERS,
     SETTINGS,
     Comparison,
     Place,
@@ -28,6 +27,7 @@ from flipcert.runs.inputs import ModelInputs
 from flipcert.runs.job import Stages
 from flipcert.runs.plain_metrics import flattened, metrics_of
 from flipcert.runs.refit import Refit, free_labels
+from flipcert.runs.stored_powers import compare_powers
 from flipcert.runs.stored_run import StoredRun
 from flipcert.runs.training import fit
 
@@ -48,7 +48,6 @@ def verify_run(
     verification.note(LABELS, Place("all"), told, counted)
     for number in range(len(run.settings)):
         _compare_summary(run, number, train, verification)
-        _compare_powers(run, number, train, verification)
     rng = np.random.default_rng(seed)
     keeps_rows = not THREATS[run.threat].changes_rows
     shares = [part.size for part in np.array_split(np.arange(n_points), len(run.settings))]
@@ -57,6 +56,7 @@ def verify_run(
         for number, settings in enumerate(run.settings):
             rows = _draw(rng, test.X.shape[0], sorted(run.attacks[number]), shares[number])
             if rows.size == 0:
+                compare_powers(run, number, train, None, test.X, verification)
                 continue
             stages.stage(f"{settings.name}: fitting")
             shared = sum(other.kernel_identity() == settings.kernel_identity() for other in run.settings)
@@ -65,6 +65,7 @@ def verify_run(
                 fit(model, X_train, train)
             stages.stage(f"{settings.name}: looking again")
             stages.begin(rows.size, "points")
+            compare_powers(run, number, train, model, X_test, verification)
             refit = Refit(settings, train, test, X_train, X_test, model, rows, verification, run.exposure)
             for row, opinion in zip(rows.tolist(), refit.opinions(), strict=True):
                 refit.compare(run.points[number][row], opinion)
@@ -84,22 +85,6 @@ def _compare_summary(run: StoredRun, number: int, train: Table, verification: Ve
     n_free = int(np.count_nonzero(free_labels(train)))
     counted = metrics_of(run.points[number], train.n_labels, n_free, run.threat, n_sources)
     _compare_named(METRICS, settings.name, flattened(told["metrics"]), counted, verification)
-
-
-def _compare_powers(run: StoredRun, number: int, train: Table, verification: Verification) -> None:
-    """Compare what the summary says of single sources with the labels that they have, and with the table of points."""
-    told = run.told[number].get("strongest_sources", ())
-    if not told or train.givers is None:
-        return
-    counts = dict(zip(*(own.tolist() for own in np.unique(train.givers, return_counts=True)), strict=True))
-    most = sum(line["radius_upper"] == 0 for line in run.points[number])
-    for own in told:
-        n_labels, changed = counts.get(own["source"]), own["points_changed_alone"]
-        stored = f"{own['source']}: {own['labels']} labels, {changed} points"
-        found = f"{n_labels} labels, at most {most} points"
-        agrees = own["labels"] == n_labels and type(changed) is int and 0 <= changed <= most
-        verification.note(POWERS, Place(run.settings[number].name), stored, found, agrees)
-    verification.leave_out("How many points a single source can change was not counted again.")
 
 
 def _compare_named(
