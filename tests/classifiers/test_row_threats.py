@@ -375,3 +375,13 @@ def test_a_kernel_of_zero_is_never_rounded_up(own, threat):
     # A constant that all kernels have is what a new row weighs.
     biased = NTK(bias_std=0.5)
     assert biased.largest(zero, 5.0) >= biased(zero, zero)[0]
+
+
+def test_a_row_is_replaced_by_its_opposite():
+    X, y = np.array([[2.0], [1.0]]), np.array([0, 1])
+    model = flipcert.KernelSVM("linear", max_norm=2.0).fit(X, y, trusted=[False, True])
+    # Without a row of class 0 there is nothing to fit: it has to stay, and to lose.
+    assert model.certify([[3.0]], threat="replacements").radius_upper == 0
+    (witness,) = model.worst_flips([[3.0]], threat="replacements")
+    assert (witness.inserted.tolist(), witness.inserted_labels.tolist()) == ([[-2.0]], [0])
+    assert clone(model).fit(witness.apply_inputs(X), witness.apply(y)).predict([[3.0]]) == [1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -75,14 +76,32 @@ def test_radii_against_every_training_set(name, problem):
         assert winner_after(oracle, witness, reach.real[0]) == radii.target[0] != oracle.prediction
 
 
+@pytest.mark.parametrize("name", ["replacements", "edits"])
+@settings(max_examples=60, deadline=None)
+@given(problem=problems("open"))
+def test_opposite_inputs_leave_the_class_that_loses(name, problem):
+    threat = THREATS[name]
+    rows, reach, oracle = asked(problem, threat)
+    changes = RowChanges(rows, threat, dataclasses.replace(reach, odd=True))
+    radii, truth = changes.radii(), oracle.cost_of_change(name)
+    assert radii.cost[0] <= truth <= radii.known[0] <= RowChanges(rows, threat, reach).radii().known[0]
+    if name == "replacements":
+        assert radii.cost[0] == radii.known[0] == truth
+    (witness,) = changes.witnesses()
+    assert (witness is None) == (radii.known[0] == oracle.n + 1)
+    if witness is not None:
+        assert len(witness) == radii.known[0]
+        assert winner_after(oracle, witness, witness.inserted.ravel()) == radii.target[0] != oracle.prediction
+
+
 def winner_after(oracle, witness, new):
     """Relabel, drop, append, and see who wins."""
     weights = witness.apply_inputs(np.array([[float(w)] for w in oracle.weights]))[:, 0]
     kept = len(oracle.codes) - witness.deleted.size
     assert not np.any(np.array(oracle.trusted)[np.append(witness.deleted, witness.indices)])
     changed = Rows(
-        np.append(weights[:kept], [new] * witness.inserted_labels.size), witness.apply(np.array(oracle.codes)),
-        oracle.n_classes, open_space=oracle.open_space,
+        np.append(weights[:kept], np.broadcast_to(new, witness.inserted_labels.shape)),
+        witness.apply(np.array(oracle.codes)), oracle.n_classes, open_space=oracle.open_space,
     )  # fmt: skip
     return changed.prediction
 

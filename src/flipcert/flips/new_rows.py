@@ -23,13 +23,16 @@ class NewRows:
         For each test row, the input to insert.
     within : int
         Operations that are known to leave the model one whose weights do not depend on each other.
+    odd : bool
+        Whether the opposite of an input weighs exactly as much in the other direction.
     """
 
     most: NDArray[np.float64]
     real: NDArray[np.float64]
     inputs: NDArray[Any]
     within: int
+    odd: bool = False
 
     def of(self, rows: slice) -> NewRows:
         """The same for some of the rows."""
-        return NewRows(self.most[rows], self.real[rows], self.inputs[rows], self.within)
+        return NewRows(self.most[rows], self.real[rows], self.inputs[rows], self.within, self.odd)

@@ -29,7 +29,8 @@ KINDS = {
 class Operations:
     """Labels that change (sample, class), rows that go, and how many new rows of one class there are.
 
-    If new rows stand in for those that go (``replaces``), there are as many of both.
+    If new rows stand in for those that go (``replaces``), there are as many of both. The first new rows may be
+    ``opposed``: of the class that is to lose, with the opposite input, so that they lower it by as much.
     """
 
     flips: list[tuple[int, int]]
@@ -37,18 +38,23 @@ class Operations:
     new_class: int
     inserted: int = 0
     replaces: bool = False
+    opposed: int = 0
+    losing_class: int = 0
 
     def __len__(self) -> int:
         return len(self.flips) + len(self.deleted) + (0 if self.replaces else self.inserted)
 
     def witness(self, threat: Threat, new_input: NDArray[Any] | None) -> Witness:
-        """The same for a user; all new rows have the same input."""
+        """The same for a user; all new rows have the same input, or its opposite."""
         inserted = np.empty((0, 0)) if new_input is None else np.repeat(new_input[None], self.inserted, axis=0)
+        inserted[: self.opposed] *= -1
+        labels = np.full(self.inserted, self.new_class, np.int64)
+        labels[: self.opposed] = self.losing_class
         return Witness.of(
             self.flips,
             deleted=np.array(self.deleted, np.int64),
             inserted=inserted,
-            inserted_labels=np.full(self.inserted, self.new_class, np.int64),
+            inserted_labels=labels,
             threat=threat.name,
         )
 
@@ -62,10 +68,12 @@ def pair_attack(
     at_most: int,
     kept: frozenset[int] = frozenset(),
     insert_first: int = 0,
+    opposed: int = 0,
 ) -> Operations | None:
     """Fewest operations that lift class c above the first, the largest gains first; None if ``at_most`` do not.
 
-    Some rows may have to be kept as they are, and some new ones to come in any case.
+    Some rows may have to be kept as they are, and some new ones to come in any case; ``opposed`` of the new ones are of
+    the first class, with the opposite input, which closes the gap as much.
     """
     labels = row.labels
     missing = row.scores[first] - row.scores[c] + (c > first)  # whole numbers: to pass a tie takes one more
@@ -96,6 +104,8 @@ def pair_attack(
         count = -(-missing // new)
         attack.inserted += count
         missing -= count * new
+    if attack.inserted >= opposed:
+        attack.opposed, attack.losing_class = opposed, first
     return attack if missing <= 0 and len(attack) <= at_most else None
 
 
@@ -113,9 +123,11 @@ def replayed(row: IntegerRow, attack: Operations, new: int, in_fixed_space: bool
     scores = list(row.offset)
     for i in np.flatnonzero(left).tolist():
         scores[codes[i]] += row.weights[i]
-    scores[attack.new_class] += attack.inserted * new
+    scores[attack.new_class] += (attack.inserted - attack.opposed) * new
+    scores[attack.losing_class] -= attack.opposed * new
     counts = np.bincount(codes[left], minlength=labels.n_classes)
-    counts[attack.new_class] += attack.inserted
+    counts[attack.new_class] += attack.inserted - attack.opposed
+    counts[attack.losing_class] += attack.opposed
     if in_fixed_space:
         return scores.index(max(scores))
     if not counts.any():

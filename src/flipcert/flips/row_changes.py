@@ -22,7 +22,7 @@ from flipcert.flips.operations import KINDS, Operations, integer_row, pair_attac
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.whole_rows import RowsBehind, WholeRows
 from flipcert.labels.labels import Labels
-from flipcert.labels.threats import DELETIONS, INSERTIONS, REPLACEMENTS, Threat
+from flipcert.labels.threats import DELETIONS, EDITS, INSERTIONS, REPLACEMENTS, Threat
 from flipcert.results.witness import Witness
 
 
@@ -160,6 +160,8 @@ class RowChanges(RowsBehind):
             proven = [len(own) for own in _lifts(row, threat, first, c, row.others[0], proof=True)]
             lower = min([lower, *proven])
             known.extend(_lifts(row, threat, first, c, row.others[1], proof=False))
+            if self._new_rows.odd:
+                known.extend(_lifts_with_an_opposite(row, threat, first, c, row.others[1]))
         if threat.to_remove(labels)[first] < unreachable:
             rows = np.flatnonzero(labels.codes == first).tolist()
             lower = min(lower, len(rows))
@@ -198,6 +200,23 @@ def _lifts(row: IntegerRow, threat: Threat, first: int, c: int, new: int, proof:
         options = [([*spare, _least(row, c, -1)], 0), (spare, 1)]
     for kept, insert_first in options:
         attack = pair_attack(row, threat, first, c, new, unlimited, frozenset(kept), insert_first)
+        if attack is not None:
+            yield attack
+
+
+def _lifts_with_an_opposite(row: IntegerRow, threat: Threat, first: int, c: int, new: int) -> Iterator[Operations]:
+    """Cheapest operations, of two classes, that lift class c above the first and leave a new row of the first.
+
+    It has the opposite input, and so closes the gap as much as a new row of class c.
+    """
+    if threat not in (REPLACEMENTS, EDITS) or row.labels.n_classes > 2:
+        return
+    # Of class c, a row is left, or a new one comes too.
+    for kept, beside in (([_least(row, c, -1)], 0), ([], 1)):
+        insert_first = 0 if threat is REPLACEMENTS else 1 + beside
+        attack = pair_attack(
+            row, threat, first, c, new, row.labels.unreachable, frozenset(kept), insert_first, opposed=1
+        )
         if attack is not None:
             yield attack
 

@@ -76,7 +76,9 @@ class Insertions:
         assert self.kernel is not None, "refused before"
         inputs = self.kernel.most_alike(X, self.max_norm)
         most = self._unscaled.largest(X, self.max_norm)
-        return NewRows(most, self.weights_of(X, inputs), inputs, self.within(threat))
+        # Products change their sign with an input, to the last bit.
+        odd = self.kernel.product_scale(self.X.shape[1]) is not None
+        return NewRows(most, self.weights_of(X, inputs), inputs, self.within(threat), odd)
 
     def within(self, threat: Threat) -> int:
         """How many operations are sure to leave all dual variables at C; the number of rows if any do.
