@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import flipcert
@@ -137,6 +137,7 @@ def test_what_each_source_can_do_alone(problem, fixed):
 
 
 @given(st.lists(st.integers(-3, 9), min_size=1, max_size=30), st.integers(1, 60), st.booleans(), st.integers(0, 30))
+@example([0, 0, 0, -2, -1, 2, -2], 1, False, 0)  # parted first around a gain that is negative
 def test_the_fewest_that_pass_a_gap(gains, gap, wins_ties, count):
     order = sorted((own for own in gains if own > 0), reverse=True)
     passed = [k for k in range(1, len(order) + 1) if sum(order[:k]) > gap or (wins_ties and sum(order[:k]) == gap)]

@@ -30,6 +30,9 @@ def fewest(gains, gap, wins_ties, slack, unreachable):
     while begin < end:
         pivot = _middle(gains, begin, end)
         larger, equal = _part(gains, begin, end, pivot)
+        if pivot <= 0:
+            end = larger  # all that counts is larger
+            continue
         above = zero
         for i in range(begin, larger):
             above += gains[i]
@@ -37,8 +40,6 @@ def fewest(gains, gap, wins_ties, slack, unreachable):
             end = larger
             continue
         total += above
-        if pivot <= 0:
-            break
         for i in range(larger, equal):
             short = gap - total
             total += pivot
