@@ -30,6 +30,11 @@ from tests.helpers.command_line import (
 )
 
 
+def test_a_run_of_a_version_with_fewer_options_is_called_that():
+    assert run_folder._difference({"data": {"a": None}}, {"data": {"a": None, "b": None}}).startswith("made by another")
+    assert run_folder._difference({"data": {}, "seed": 1}, {"data": {"b": None}, "seed": 2}) == "seed was 1, is 2"
+
+
 def test_folders_of_other_runs_are_refused_not_overwritten(data):
     summary_of("certify", "train.npz", "test.npz", *MODEL, "--out", "run")
     before = {file.name: file.read_bytes() for file in (data / "run").iterdir()}

@@ -210,15 +210,24 @@ def _digest_of_file(path: Path) -> str | None:
 
 def _difference(stored: Mapping[Any, Any], wanted: Mapping[Any, Any]) -> str:
     """The first setting that differs, in words."""
+    # An option that one version did not have yet is no difference by itself.
+    return _first_difference(stored, wanted) or "made by another version of flipcert"
+
+
+def _first_difference(stored: Mapping[Any, Any], wanted: Mapping[Any, Any]) -> str | None:
+    """The first setting with another value; one that is missing has none."""
     for name in sorted({*stored, *wanted}):
         before, now = stored.get(name), wanted.get(name)
-        if before != now:
-            if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-                before, now = dict(enumerate(before)), dict(enumerate(now))
-            if isinstance(before, dict) and isinstance(now, dict):
-                return f"{name}: {_difference(before, now)}"
-            return f"{name} was {json.dumps(before)}, is {json.dumps(now)}"
-    return "nothing differs"
+        if before == now:
+            continue
+        if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+            before, now = dict(enumerate(before)), dict(enumerate(now))
+        if isinstance(before, dict) and isinstance(now, dict):
+            if (inner := _first_difference(before, now)) is not None:
+                return f"{name}: {inner}"
+            continue
+        return f"{name} was {json.dumps(before)}, is {json.dumps(now)}"
+    return None
 
 
 def _plain(value: Any) -> Any:
