@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
@@ -222,8 +223,7 @@ def test_masked_entries_of_trusted_are_refused_by_fit():
 
 
 def test_frames_and_lists_of_any_kind():
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"row": ROW, "label": LABEL, "who": [1, "1", 2.5, "x", "1", 1]})
+    table = pd.DataFrame({"row": ROW, "label": LABEL, "who": [1, "1", 2.5, "x", "1", 1]})
     annotations = flipcert.Annotations(table["row"], table["label"], table["who"])
     assert len(annotations.sources) == 4
     assert annotations.source.tolist() == table["who"].tolist()
