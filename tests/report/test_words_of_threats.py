@@ -174,7 +174,7 @@ def test_how_many_would_have_to_collude():
     said = said_by([result])
     assert "At least 4 of the 40 sources would have to collude to change any one of these predictions." in said
     alone, pair = (100 * np.mean(result.certificates.radius_upper < own) for own in (1, 2))
-    assert f"One source alone can change {alone:.1f} % of all 200 predictions, two can change {pair:.1f} %" in said
+    assert f"Of all 200 predictions, {alone:.1f} % can each be changed by some one source, {pair:.1f} % by" in said
     assert "Counted label by label, at least half of the correct predictions withstand 66 flips" in said
     assert "Accounts are not people." in said
     assert "give a coarser id as the source" in said

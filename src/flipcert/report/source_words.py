@@ -34,9 +34,9 @@ def colluding(summary: Summary) -> list[str]:
     alone, pair = (int(np.sum(c.radius_upper < min(count, s.reach))) for count in (1, 2))
     if alone:
         told.append(
-            f"One source alone can change {percent(alone / len(c))} of all {plural(len(c), 'prediction')}"
-            + (f", two can change {percent(pair / len(c))}" if pair > alone else "")
-            + ": for each of them such an attack is known."
+            f"Of all {plural(len(c), 'prediction')}, {percent(alone / len(c))} can each be changed by some one source"
+            + (f", {percent(pair / len(c))} by some one or two" if pair > alone else "")
+            + "; it need not be the same one for each."
         )
     if s.result.in_flips is not None:
         flips = min(median_certified_robustness(s.counts, s.result.in_flips), c.n_attackable)
