@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flipcert.labels.annotations import Annotations
     from flipcert.labels.label_free import LabelFree
     from flipcert.results.certificates import Certificates
+    from flipcert.results.collective_certificate import CollectiveCertificate
     from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
 __version__ = "0.2.0.dev0"
@@ -32,6 +33,7 @@ __all__ = [
     "BoundedNetwork",
     "CertificateError",
     "Certificates",
+    "CollectiveCertificate",
     "FixedBudget",
     "KernelRidge",
     "KernelSVM",
@@ -59,6 +61,7 @@ __all__ = [
 # compilers and linear algebra.
 _HOMES = {
     "flipcert.results.certificates": ("Certificates",),
+    "flipcert.results.collective_certificate": ("CollectiveCertificate",),
     "flipcert.classifiers": (
         "BoundedNetwork",
         "FixedBudget",

@@ -18,6 +18,7 @@ from flipcert.labels.threats import SOURCES, Threat, check_threat
 from flipcert.labels.training_set import TrainingSet, read_training_set
 from flipcert.labels.validation import check_choice, check_flag, check_number
 from flipcert.results.certificates import Certificates
+from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.columns import certificates_of_blocks
 from flipcert.results.witness import Witness, in_user_labels
 
@@ -222,6 +223,37 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_number(time_limit, "time_limit")
         witnesses = self._attacks(X, asked, exact, time_limit)
         return [in_user_labels(witness, self.classes_, self._labels) for witness in witnesses]
+
+    def certify_collectively(
+        self,
+        X: ArrayLike,
+        flips: ArrayLike,
+        y: ArrayLike | None = None,
+        threat: str = "flips",
+        time_limit: float = 60.0,
+    ) -> CollectiveCertificate:
+        """Certify all predictions together: how many of them one attack can change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_test, n_features)
+            Test inputs.
+        flips : int or array-like of int
+            How many labels, or other units of the threat, an attacker may change in all.
+        y : array-like of shape (n_test,), default=None
+            True labels. Then only predictions that are right count; without them all do.
+        threat : str, default="flips"
+            As in :meth:`certify`.
+        time_limit : float, default=60.0
+            Seconds for all budgets, beyond certifying point by point. What is proven and found until then stands.
+
+        Returns
+        -------
+        CollectiveCertificate
+        """
+        from flipcert.collective import certify_collectively
+
+        return certify_collectively(self, X, flips, y, threat, time_limit)
 
     def _proven_threat(self, threat: str) -> Threat:
         """The threat of this name; a ValueError if there is none, or no proof for this model."""

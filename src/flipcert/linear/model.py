@@ -129,7 +129,7 @@ class LabelLinearModel:
 
         # Weights of the whole block that a row was in: the same to the bit.
         height = block_rows(X.shape[0], self.weights.bytes_per_row)
-        formed = lru_cache(maxsize=1)(lambda start: self._formed_block(X[start : start + height], height))
+        formed = lru_cache(maxsize=1)(lambda start: self.formed_block(X[start : start + height], height))
 
         def attack(row: int, target: int) -> Witness:
             block, place = formed(row - row % height), row % height
@@ -267,7 +267,7 @@ class LabelLinearModel:
             write(samples, tile := np.empty((block.shape[0], samples.stop - samples.start), dtype))
             yield samples, tile
 
-    def _formed_block(self, X: NDArray[Any], height: int) -> Block:
+    def formed_block(self, X: NDArray[Any], height: int) -> Block:
         """One block of rows, filled up as in a job."""
         with one_blas_thread:
             inputs = filled(X, height)

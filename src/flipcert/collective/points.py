@@ -1,0 +1,106 @@
+"""Test points of a label-linear model that one attack is to change: their weights, scores and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.collective._jit.pairs import pair_costs
+from flipcert.engine.blocks import block_rows, map_threads, memory_budget
+from flipcert.flips.costs import score_block
+from flipcert.labels.labels import Labels
+from flipcert.linear.model import Block, LabelLinearModel
+
+# Blocks whose results wait to be added up.
+_TOGETHER = 8
+
+
+class LinearPoints:
+    """Rows of inputs under a label-linear model, met in passes; weights are kept where there is room for them.
+
+    Attributes
+    ----------
+    labels : Labels
+        Training labels.
+    prediction : ndarray of int64 of shape (n_points,)
+        Class of each point, exactly.
+    scores : ndarray of float64 of shape (n_points, n_classes)
+        Scores, rounded.
+    gaps : ndarray of float64 of shape (n_points, n_classes)
+        By how much the prediction leads each class, rounded down; 0 if that may be a tie.
+    costs : ndarray of int64 of shape (n_points, n_classes)
+        Flips that lift each class above the prediction, at least.
+    """
+
+    def __init__(self, model: LabelLinearModel, X: NDArray[Any]) -> None:
+        self._model, self._X = model, X
+        self.labels: Labels = model.labels
+        self._height = block_rows(max(1, X.shape[0]), model.weights.bytes_per_row)
+        self._held: dict[int, Block] | None = None
+        size = X.shape[0] * model.labels.n_labels * np.dtype(model.weights.dtype).itemsize
+        if size <= memory_budget():
+            blocks = self._each(lambda _, block: block)
+            self._held = dict(zip(range(0, self.n_points, self._height), blocks, strict=True))
+        parts = list(self._each(lambda _, block: _scored(block, self.labels)))
+        self.scores, self.prediction, self.gaps, self.costs = (
+            np.concatenate([part[k] for part in parts]) for k in range(4)
+        )
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return int(self._X.shape[0])
+
+    def each(self, function: Callable[[slice, NDArray[Any]], Any]) -> Iterator[Any]:
+        """Call ``function(points, weights)`` on every block of points, on threads; results come in order."""
+        return self._each(lambda points, block: function(points, block.weights))
+
+    def columns(self, samples: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Weights of some training samples, of shape (n_points, n_samples)."""
+        out = np.empty((self.n_points, samples.size))
+
+        def copied(points: slice, weights: NDArray[Any]) -> None:
+            out[points] = weights[:, samples]
+
+        for _ in self.each(copied):
+            pass
+        return out
+
+    def pull(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each sample would add to a weighted sum of scores with each label: weights, transposed, times slopes.
+
+        Slopes are of shape (n_points, n_classes), what comes back of shape (n_labels, n_classes).
+        """
+        total = np.zeros((self.labels.n_labels, self.labels.n_classes))
+        for own in self.each(lambda points, weights: weights.T @ slopes[points].astype(weights.dtype)):
+            total += own
+        return total
+
+    def _each(self, function: Callable[[slice, Block], Any]) -> Iterator[Any]:
+        starts = list(range(0, self.n_points, self._height))
+        for place in range(0, len(starts), _TOGETHER):
+            yield from map_threads(
+                lambda start: function(*self._block(start)), starts[place : place + _TOGETHER], self._model.n_jobs
+            )
+
+    def _block(self, start: int) -> tuple[slice, Block]:
+        """Points of a block, and what is known of them."""
+        rows = self._X[start : start + self._height]
+        points = slice(start, start + rows.shape[0])
+        if self._held is not None:
+            return points, self._held[start]
+        block = self._model.formed_block(rows, self._height)
+        return points, Block(*(own[: rows.shape[0]] for own in block))
+
+
+def _scored(block: Block, labels: Labels) -> tuple[NDArray[Any], ...]:
+    """Scores and predictions of a block, and gaps and costs of pairs of classes, at least."""
+    scores, prediction = score_block(block.weights, labels, block.offset)
+    gaps, costs = np.zeros(scores.shape), np.zeros(scores.shape, np.int64)
+    pair_costs(
+        block.weights, labels.coded, block.offset, scores, prediction, labels.unreachable, gaps, costs
+    )  # fmt: skip
+    return scores, prediction, gaps, costs
