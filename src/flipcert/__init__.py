@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         SmoothedLinear,
         WeightedNeighbors,
     )
-    from flipcert.classifiers.pipelines import certify, worst_flips
+    from flipcert.classifiers.pipelines import certify, certify_collectively, worst_flips
     from flipcert.ensemble import PartitionEnsemble, assign_partitions, blackbox_radius, ensemble_radius
     from flipcert.exceptions import CertificateError, UnsolvedError
     from flipcert.flips import Witness, cheapest_flips, flip_costs
@@ -48,6 +48,7 @@ __all__ = [
     "blackbox_radius",
     "certified_accuracy",
     "certify",
+    "certify_collectively",
     "cheapest_flips",
     "ensemble_radius",
     "flip_costs",
@@ -77,7 +78,7 @@ _HOMES = {
     "flipcert.flips": ("Witness", "cheapest_flips", "flip_costs"),
     "flipcert.labels.annotations": ("Annotations",),
     "flipcert.labels.label_free": ("LabelFree",),
-    "flipcert.classifiers.pipelines": ("certify", "worst_flips"),
+    "flipcert.classifiers.pipelines": ("certify", "certify_collectively", "worst_flips"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""Two functions that certify and attack a model, or a pipeline that ends in one."""
+"""Functions that certify and attack a model, or a pipeline that ends in one."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from flipcert.labels.row_by_row import require_row_by_row
 from flipcert.labels.steps import final_step, inputs_of_final_step, pipelines_of, transforms
 from flipcert.labels.threats import DELETIONS, THREATS
 from flipcert.results.certificates import Certificates
+from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.witness import Witness
 
 
@@ -109,6 +110,62 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
     classifier, inputs = _classifier_and_inputs(model, X, "worst_flips", threat)
     witnesses: list[Witness | None] = classifier.worst_flips(inputs, **_named(threat), **options)
     return [None] * len(witnesses) if _inserts_features(model, threat) else witnesses
+
+
+def certify_collectively(
+    model: Any,
+    X: ArrayLike,
+    flips: ArrayLike,
+    y: ArrayLike | None = None,
+    threat: str = "flips",
+    time_limit: float = 60.0,
+) -> CollectiveCertificate:
+    """Certify all predictions of a fitted model together: how many of them one attack can change.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        As in :func:`flipcert.certify`.
+    X : array-like of shape (n_test, n_features)
+        Test inputs.
+    flips : int or array-like of int
+        How many labels, or other units of the threat, an attacker may change in all.
+    y : array-like of shape (n_test,), default=None
+        True labels. Then only predictions that are right count; without them all do.
+    threat : str, default="flips"
+        As in :func:`flipcert.certify`.
+    time_limit : float, default=60.0
+        Seconds for all budgets, beyond certifying point by point. What is proven and found until then stands.
+
+    Returns
+    -------
+    CollectiveCertificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), flipcert.KernelRidge()).fit(X[::2], y[::2])
+    >>> certificate = flipcert.certify_collectively(model, X[1::2], [0, 1], y[1::2])
+    >>> bool(certificate.changed_at_most[1] <= certificate.changed_one_by_one[1])
+    True
+    """
+    classifier, inputs = _classifier_and_inputs(model, X, "certify_collectively", threat)
+    if not hasattr(classifier, "certify_collectively"):
+        raise TypeError(
+            f"{type(classifier).__name__} has no collective certificate; use a flipcert estimator, "
+            f"or PartitionEnsemble({type(classifier).__name__}(...))."
+        )
+    certificate: CollectiveCertificate = classifier.certify_collectively(
+        inputs, flips, y, time_limit=time_limit, **_named(threat)
+    )
+    if _inserts_features(model, threat):
+        # Which inputs would become the features of an attack is not known.
+        certificate = certificate.without_attacks()
+    return replace(certificate, model=behind(model, certificate.model))
 
 
 def _named(threat: str) -> dict[str, str]:

@@ -1,5 +1,5 @@
 """One attack against all test points: what it can change at most, and what one that was found does change."""
 
-from flipcert.collective.certify import certify_collectively
+from flipcert.collective.certify import Targets, certify_collectively
 
-__all__ = ["certify_collectively"]
+__all__ = ["Targets", "certify_collectively"]

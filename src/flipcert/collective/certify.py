@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flipcert.collective.facing import Facing
 from flipcert.collective.one_by_one import OneByOne
+from flipcert.engine.watch import current_watcher
 from flipcert.labels.validation import check_integers, check_number
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
@@ -24,42 +25,85 @@ def certify_collectively(
     model: CertifiedClassifier, X: ArrayLike, flips: ArrayLike, y: ArrayLike | None, threat: str, time_limit: float
 ) -> CollectiveCertificate:
     """What one attack can do to all rows of X (see ``CertifiedClassifier.certify_collectively``)."""
-    asked = model._proven_threat(threat)
-    budgets = _checked_budgets(flips)
+    model._proven_threat(threat)
+    _checked_budgets(flips)
     check_number(time_limit, "time_limit")
-    certificates = model.certify(X, threat=threat)
-    counted = np.ones(len(certificates), np.bool_) if y is None else certificates.correct(y)
-    # Who withstands all that there is withstands any budget.
-    threatened = counted & (certificates.radius < np.minimum(budgets, certificates.limit)[:, None])
-    one_by_one = threatened.sum(axis=1)
-    facing = _facing(model, X, asked, certificates)
-    deadline = time.monotonic() + time_limit
-    at_most = np.minimum(facing.at_most(budgets, threatened, deadline), one_by_one)
-    witnesses = facing.attacks(budgets, threatened, deadline)
-    found = [_replayed(facing, model, certificates.prediction, counted, own) for own in witnesses]
-    # An attacker need not use the whole budget: what fewer units can do, more can do as well.
-    at_most = np.minimum.accumulate(at_most[::-1])[::-1]
-    order = [max(range(k + 1), key=lambda place: found[place][0]) for k in range(budgets.size)]
-    places = np.searchsorted(budgets, np.atleast_1d(np.asarray(flips)))
-    chosen = [order[place] for place in places.tolist()]
-    return CollectiveCertificate(
-        flips=budgets[places],
-        changed_at_most=at_most[places],
-        changed_at_least=np.array([found[k][0] for k in chosen], np.int64),
-        changed_one_by_one=one_by_one[places],
-        attacks=[in_user_labels(witnesses[k], model.classes_, model._labels) for k in chosen],
-        prediction=certificates.prediction,
-        prediction_after=np.stack([found[k][1] for k in chosen]),
-        counted=counted,
-        counts_correct=y is not None,
-        n_labels=certificates.n_labels,
-        n_attackable=certificates.n_attackable,
-        threat=threat,
-        n_sources=certificates.n_sources,
-        why_one_by_one=facing.why_one_by_one,
-        model=certificates.model,
-        classes=certificates.classes,
-    )
+    return Targets(model, X, y, model.certify(X, threat=threat)).certify(flips, time_limit)
+
+
+class Targets:
+    """All rows of X as one attack meets them: what is known point by point, and what the model says beyond that.
+
+    Who asks about one budget after the other asks the same one, so that what was prepared is prepared once.
+
+    Parameters
+    ----------
+    model : CertifiedClassifier
+        A fitted model.
+    X : array-like of shape (n_test, n_features)
+        Test inputs.
+    y : array-like of shape (n_test,) or None
+        True labels: only predictions that are right count; without them all do.
+    certificates : Certificates
+        What ``model.certify`` says of these rows, under the threat in question.
+    """
+
+    def __init__(
+        self, model: CertifiedClassifier, X: ArrayLike, y: ArrayLike | None, certificates: Certificates
+    ) -> None:
+        self._model, self._certificates, self._labelled = model, certificates, y is not None
+        self._counted = np.ones(len(certificates), np.bool_) if y is None else certificates.correct(y)
+        self._facing = _facing(model, X, model._proven_threat(certificates.threat), certificates)
+
+    def certify(self, flips: ArrayLike, time_limit: float) -> CollectiveCertificate:
+        """The collective certificate for some budgets, within so many seconds for all of them."""
+        budgets, known, counted = _checked_budgets(flips), self._certificates, self._counted
+        # Who withstands all that there is withstands any budget.
+        threatened = counted & (known.radius < np.minimum(budgets, known.limit)[:, None])
+        one_by_one = threatened.sum(axis=1)
+        watcher = current_watcher()
+        for budget, points in zip(budgets.tolist(), one_by_one.tolist(), strict=True):
+            watcher.narrowed(budget, points, 0)
+        deadline = time.monotonic() + time_limit
+        at_most = np.minimum(self._facing.at_most(budgets, threatened, deadline), one_by_one)
+        # An attacker need not use the whole budget: what fewer units can do, more can do as well.
+        at_most = np.minimum.accumulate(at_most[::-1])[::-1]
+        for budget, points in zip(budgets.tolist(), at_most.tolist(), strict=True):
+            watcher.narrowed(budget, at_most=points)
+        witnesses = self._facing.attacks(budgets, threatened, deadline)
+        found = [self._replayed(own) for own in witnesses]
+        order = [max(range(k + 1), key=lambda place: found[place][0]) for k in range(budgets.size)]
+        for budget, place in zip(budgets.tolist(), order, strict=True):
+            watcher.narrowed(budget, at_least=found[place][0])
+        places = np.searchsorted(budgets, np.atleast_1d(np.asarray(flips)))
+        chosen = [order[place] for place in places.tolist()]
+        classes, labels = self._model.classes_, self._model._labels
+        return CollectiveCertificate(
+            flips=budgets[places],
+            changed_at_most=at_most[places],
+            changed_at_least=np.array([found[k][0] for k in chosen], np.int64),
+            changed_one_by_one=one_by_one[places],
+            attacks=[in_user_labels(witnesses[k], classes, labels) for k in chosen],
+            prediction=known.prediction,
+            prediction_after=np.stack([found[k][1] for k in chosen]),
+            counted=counted,
+            counts_correct=self._labelled,
+            n_labels=known.n_labels,
+            n_attackable=known.n_attackable,
+            threat=known.threat,
+            n_sources=known.n_sources,
+            why_one_by_one=self._facing.why_one_by_one,
+            model=known.model,
+            classes=known.classes,
+        )
+
+    def _replayed(self, witness: Witness | None) -> tuple[int, NDArray[Any]]:
+        """How many counted predictions an attack changes, and what is predicted then."""
+        before = self._certificates.prediction
+        if witness is None:
+            return 0, before
+        after = self._model.classes_[self._facing.predictions_after(witness)]
+        return int(np.count_nonzero(self._counted & (after != before))), after
 
 
 def _facing(model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificates: Certificates) -> Facing:
@@ -74,17 +118,3 @@ def _checked_budgets(flips: ArrayLike) -> NDArray[np.int64]:
     if whole.size == 0:
         raise ValueError("flips is empty; give at least one budget, such as 10 or [10, 50, 100].")
     return np.unique(whole)
-
-
-def _replayed(
-    facing: Facing,
-    model: CertifiedClassifier,
-    prediction: NDArray[Any],
-    counted: NDArray[np.bool_],
-    witness: Witness | None,
-) -> tuple[int, NDArray[Any]]:
-    """How many counted predictions an attack changes, and what is predicted then."""
-    if witness is None:
-        return 0, prediction
-    after = model.classes_[facing.predictions_after(witness)]
-    return int(np.count_nonzero(counted & (after != prediction))), after

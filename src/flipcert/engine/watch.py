@@ -27,6 +27,9 @@ class Watcher:
     def advance(self, units: int) -> None:
         """So many units of the step are done."""
 
+    def narrowed(self, budget: int, at_most: int | None = None, at_least: int | None = None) -> None:
+        """More is known of what one attack within a budget changes: at most so many points, or at least; or both."""
+
     def recall(self, question: Question) -> Any | None:
         """What was kept as the answer to a question about a block of rows, or None if it has to be computed."""
 
@@ -51,6 +54,9 @@ class _Progress(Watcher):
 
     def advance(self, units: int) -> None:
         self._watcher.advance(units)
+
+    def narrowed(self, budget: int, at_most: int | None = None, at_least: int | None = None) -> None:
+        self._watcher.narrowed(budget, at_most, at_least)
 
     def notice(self, message: str) -> None:
         self._watcher.notice(message)

@@ -13,6 +13,7 @@ from flipcert.report.series import Bins, Curves, Medians, class_spreads, counted
 from flipcert.report.units import Unit, unit_of
 from flipcert.report.words import Exposure, capital
 from flipcert.results.certificates import Certificates
+from flipcert.results.collective_certificate import CollectiveCertificate
 
 # Dark enough on white, and apart for colour-blind readers (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -49,7 +50,7 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
     named = {"": certificates} if isinstance(certificates, Certificates) else dict(certificates)
     _refuse_none(named)
     unit = _one_unit(named.values())
-    figure, axes = _figure()
+    figure, axes = new_figure()
     points = {name: counted(c, y) for name, c in named.items()}
     last = max(max(nearly_all(c, points[name]) for name, c in named.items()), 1)
     for i, (name, c) in enumerate(named.items()):
@@ -65,7 +66,7 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
             axes.step(curves.flips, curves.votes, "--", where="post", color=colour, label=label, linewidth=1.5)
     kept = "correct" if y is not None else "as they are"
     axes.set(
-        xlabel=_of_those_not_trusted(
+        xlabel=of_those_not_trusted(
             "flipped training labels" if unit.threat == FLIPS.name else unit.all_made, named.values()
         ),
         ylabel="certified accuracy" if y is not None else "share of predictions",
@@ -109,7 +110,7 @@ def plot_median_robustness(
     single = all(isinstance(value, Certificates) for value in certificates.values())
     groups = cast(Mapping[str, Mapping[int, Certificates]], {"": certificates} if single else certificates)
     unit = _one_unit(c for group in groups.values() for c in group.values())
-    figure, axes = _figure()
+    figure, axes = new_figure()
     for i, (name, by_partitions) in enumerate(groups.items()):
         colour, marker = COLOURS[i % len(COLOURS)], _MARKERS[i % len(_MARKERS)]
         medians = [(n, Medians.of(c, counted(c, y))) for n, c in sorted(by_partitions.items())]
@@ -130,7 +131,7 @@ def plot_median_robustness(
     axes.set_ylim(bottom=0)
     axes.yaxis.get_major_locator().set_params(integer=True)
     kind = "correct predictions" if y is not None else "predictions"
-    counted_along = _of_those_not_trusted(unit.all_made, [c for group in groups.values() for c in group.values()])
+    counted_along = of_those_not_trusted(unit.all_made, [c for group in groups.values() for c in group.values()])
     title = f"{capital(unit.nouns)} that at least half of the {kind} withstand"
     axes.set(xlabel="number of partitions", ylabel=counted_along, title=title)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -161,7 +162,7 @@ def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
     >>> figure.axes[0].get_ylabel()
     'test points'
     """
-    figure, axes = _figure()
+    figure, axes = new_figure()
     bins = Bins.of(certificates, counted(certificates, y))
     left = np.arange(bins.counting.size) * bins.width
     # A bar is centred on a single number, and begins at the first of several.
@@ -181,7 +182,7 @@ def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
         more = "any" if unit_of(certificates.threat).bounded else "more"
         axes.text(beyond + shift + 0.45 * bins.width, sum(bins.beyond), more, ha="center", va="bottom")
     axes.set(
-        xlabel=_of_those_not_trusted(Exposure.of(certificates).axis_of_radii, [certificates]),
+        xlabel=of_those_not_trusted(Exposure.of(certificates).axis_of_radii, [certificates]),
         ylabel="test points",
         title="Certified radii",
     )
@@ -219,7 +220,7 @@ def plot_radius_by_class(certificates: Certificates, y: ArrayLike | None = None)
     ranked = sorted(present, key=lambda row: row[1][2])
     if len(ranked) > _MOST_CLASSES:
         ranked = ranked[: _MOST_CLASSES // 2] + ranked[-_MOST_CLASSES // 2 :]
-    figure, axes = _figure(height=max(2.0, 1.2 + 0.28 * len(ranked)))
+    figure, axes = new_figure(height=max(2.0, 1.2 + 0.28 * len(ranked)))
     for place, (_, (low, lower, median, upper, high)) in enumerate(ranked):
         axes.plot([low, high], [place, place], color=COLOURS[0], linewidth=1.2)
         axes.plot([lower, upper], [place, place], color=COLOURS[0], linewidth=6, alpha=0.4, solid_capstyle="butt")
@@ -228,12 +229,12 @@ def plot_radius_by_class(certificates: Certificates, y: ArrayLike | None = None)
     axes.invert_yaxis()
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
     kind = "true class" if y is not None else "predicted class"
-    withstood = _of_those_not_trusted(Exposure.of(certificates).axis_of_radii, [certificates])
+    withstood = of_those_not_trusted(Exposure.of(certificates).axis_of_radii, [certificates])
     axes.set(xlabel=withstood, title=f"Certified radii by {kind}")
     return figure
 
 
-def _of_those_not_trusted(name: str, certificates: Iterable[Certificates]) -> str:
+def of_those_not_trusted(name: str, certificates: Iterable[Certificates | CollectiveCertificate]) -> str:
     """The name of an axis, which also says how many labels can be flipped if some are trusted, or how many sources."""
     exposures = {Exposure.of(c) for c in certificates}
     first = next(iter(exposures))
@@ -271,7 +272,8 @@ def _refuse_none(certificates: Mapping[Any, Any]) -> None:
         raise ValueError("certificates is empty; give at least one certified test set.")
 
 
-def _figure(height: float = 4.8) -> tuple[Any, Any]:
+def new_figure(height: float = 4.8) -> tuple[Any, Any]:
+    """A figure with one pair of axes, in the style of all plots."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

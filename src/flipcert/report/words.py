@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from flipcert.labels.threats import FLIPS, SOURCES
 from flipcert.report.units import Unit, unit_of
 from flipcert.results.certificates import Certificates
+from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.metrics import median_certified_robustness
 
 # Characters that turn the text after them round (embeddings, overrides, isolates), and what separates lines.
@@ -53,7 +54,7 @@ class Exposure:
     n_sources: int | None = None
 
     @classmethod
-    def of(cls, certificates: Certificates) -> Exposure:
+    def of(cls, certificates: Certificates | CollectiveCertificate) -> Exposure:
         """Take the numbers of certified predictions."""
         c = certificates
         return cls(c.n_labels, c.n_attackable, c.threat, c.n_sources if c.threat == SOURCES.name else None)

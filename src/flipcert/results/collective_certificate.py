@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.results.collective_file import read_collective, write_collective
 from flipcert.results.witness import Witness
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CollectiveCertificate:
     """How many predictions one attack can change at once, for each budget that an attacker may have.
 
@@ -65,6 +67,20 @@ class CollectiveCertificate:
     def __len__(self) -> int:
         return self.flips.size
 
+    def __repr__(self) -> str:
+        kind = "right predictions" if self.counts_correct else "predictions"
+        lines = [f"CollectiveCertificate: how many of {self.n_counted:,} {kind} one attack changes"]
+        amounts = [f"{flips:,} {self.threat if flips != 1 else self.threat.removesuffix('s')}" for flips in self.flips]
+        width = max(map(len, amounts), default=0)
+        for k, amount in enumerate(amounts):
+            most, least, alone = (
+                int(own[k]) for own in (self.changed_at_most, self.changed_at_least, self.changed_one_by_one)
+            )
+            known = f"exactly {most:,}" if most == least else f"{least:,} (found) to {most:,} (proven)"
+            share = f"certified {'accuracy' if self.counts_correct else 'share'} {self.certified_accuracy[k]:.3f}"
+            lines.append(f"  {amount:>{width}}: {known}, point by point {alone:,}; {share}")
+        return "\n".join(lines)
+
     @property
     def n_points(self) -> int:
         """Number of test points."""
@@ -78,17 +94,20 @@ class CollectiveCertificate:
     @property
     def certified_accuracy(self) -> NDArray[np.float64]:
         """Share of all points that count and are still predicted the same after any one attack within each budget."""
-        return (self.n_counted - self.changed_at_most) / self.n_points
+        return self._left(self.changed_at_most)
 
     @property
     def certified_one_by_one(self) -> NDArray[np.float64]:
         """The same share as far as it is known point by point."""
-        return (self.n_counted - self.changed_one_by_one) / self.n_points
+        return self._left(self.changed_one_by_one)
 
     @property
     def accuracy_under_attack(self) -> NDArray[np.float64]:
         """The same share after the attack that was found for each budget."""
-        return (self.n_counted - self.changed_at_least) / self.n_points
+        return self._left(self.changed_at_least)
+
+    def _left(self, changed: NDArray[np.int64]) -> NDArray[np.float64]:
+        return (self.n_counted - changed) / self.n_points
 
     def changed(self, budget: int) -> NDArray[np.int64]:
         """Counted points that the attack found for the ``budget``-th budget changes.
@@ -105,6 +124,12 @@ class CollectiveCertificate:
         """
         return np.flatnonzero(self.counted & (self.prediction_after[budget] != self.prediction))
 
+    def without_attacks(self) -> CollectiveCertificate:
+        """Return what is proven of it, as if no attack were known."""
+        nothing = np.zeros_like(self.changed_at_least)
+        as_before = np.broadcast_to(self.prediction, self.prediction_after.shape).copy()
+        return replace(self, changed_at_least=nothing, attacks=[None] * len(self), prediction_after=as_before)
+
     def to_frame(self) -> Any:
         """Return a pandas data frame, one row a budget."""
         try:
@@ -113,3 +138,41 @@ class CollectiveCertificate:
             raise ImportError('to_frame needs pandas. Install with: pip install "flipcert[frame]".') from None
         names = ("flips", "changed_at_most", "changed_at_least", "changed_one_by_one", "certified_accuracy")
         return pd.DataFrame({name: getattr(self, name) for name in names})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file (NumPy's npz, without pickle). The file appears whole or not at all.
+
+        Labels that are Python objects must be of one kind, and so must ids of sources.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write; an existing file is replaced.
+        """
+        write_collective(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> CollectiveCertificate:
+        """Read what :meth:`save` wrote. Nothing is unpickled, and a file that holds anything else is a ``ValueError``.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to read.
+
+        Returns
+        -------
+        CollectiveCertificate
+        """
+        return read_collective(cls, path)
+
+    def plot(self) -> Any:
+        """Plot certified accuracy against the budget (see :func:`flipcert.plots.plot_collective`).
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flipcert.report.collective_plot import plot_collective
+
+        return plot_collective(self)
