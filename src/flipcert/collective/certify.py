@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.classifiers.label_linear import LabelLinearClassifier
 from flipcert.collective.facing import Facing
+from flipcert.collective.linear import FacingLinear
 from flipcert.collective.one_by_one import OneByOne
 from flipcert.engine.watch import current_watcher
+from flipcert.labels.encoding import class_indices
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.labels.validation import check_integers, check_number
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
@@ -18,7 +22,6 @@ from flipcert.results.witness import Witness, in_user_labels
 
 if TYPE_CHECKING:
     from flipcert.classifiers.certified import CertifiedClassifier
-    from flipcert.labels.threats import Threat
 
 
 def certify_collectively(
@@ -108,6 +111,9 @@ class Targets:
 
 def _facing(model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificates: Certificates) -> Facing:
     """The model as one attack faces it on all rows of X."""
+    if isinstance(model, LabelLinearClassifier) and not model.has_costs_of_its_own and threat is FLIPS:
+        complaint = "{label} is none of the classes {classes}."
+        return FacingLinear(*model._asked(X), class_indices(certificates.prediction, model.classes_, complaint))
     return OneByOne(model, X, threat, certificates)
 
 

@@ -1,0 +1,89 @@
+"""One attack on points of a label-linear model: what it can change at most, and what was found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.collective.bound import changed_at_most
+from flipcert.collective.effects import Columns
+from flipcert.collective.facing import Facing
+from flipcert.collective.label_effects import LabelEffects
+from flipcert.collective.points import LinearPoints
+from flipcert.engine.watch import current_watcher
+from flipcert.labels.labels import Labels
+from flipcert.linear.model import LabelLinearModel
+from flipcert.results.witness import Witness
+
+# Part of the time that goes to proofs; attacks have the rest.
+_FOR_PROOFS = 0.6
+
+
+class FacingLinear(Facing):
+    """Points of a label-linear model whose labels are flipped.
+
+    Parameters
+    ----------
+    model : LabelLinearModel
+        The model.
+    X : ndarray
+        All test inputs.
+    prediction : ndarray of int64
+        What was predicted for each, when they were certified.
+    """
+
+    def __init__(self, model: LabelLinearModel, X: NDArray[Any], prediction: NDArray[np.int64]) -> None:
+        self._model, self._X, self._prediction = model, X, prediction
+        self._rows = np.empty(0, np.int64)
+        self._points: LinearPoints | None = None
+        # What the linear program of each budget would choose.
+        self._favourites: dict[int, Columns] = {}
+
+    def at_most(self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float) -> NDArray[np.int64]:
+        """The bound of ``bound.py`` for relabellings."""
+        rows = self._prepared(np.flatnonzero(threatened.any(axis=0)))
+        points = self._points
+        if points is None:
+            return np.zeros(budgets.size, np.int64)
+        # In other blocks, products may round in another way; if that matters, anything may be.
+        certain = points.prediction == self._prediction[rows]
+        in_doubt = np.count_nonzero(threatened[:, rows] & ~certain, axis=1)
+        more, watcher = dict(zip(budgets.tolist(), in_doubt.tolist(), strict=True)), current_watcher()
+
+        def told(budget: int, at_most: int) -> None:
+            watcher.narrowed(budget, at_most=at_most + more[budget])
+
+        until = time.monotonic() + _FOR_PROOFS * (deadline - time.monotonic())
+        at_most, favourites = changed_at_most(LabelEffects(points), budgets, threatened[:, rows] & certain, until, told)
+        self._favourites = dict(zip(budgets.tolist(), favourites, strict=True))
+        return at_most + in_doubt
+
+    def _prepared(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows whose weights are at hand: those asked for, and maybe others that were asked for before."""
+        if not np.isin(rows, self._rows).all():
+            self._rows, self._points = rows, LinearPoints(self._model, self._X[rows])
+        return self._rows
+
+    def attacks(
+        self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
+    ) -> list[Witness | None]:
+        """Exchanges of labels, from what the linear program would choose."""
+        return [None] * budgets.size
+
+    def predictions_after(self, attack: Witness) -> NDArray[np.int64]:
+        """Weights do not depend on labels: the same model with other labels is what a new fit would be."""
+        labels, left = relabelled(self._model.labels, attack)
+        _, after = replace(self._model, labels=labels).scores(self._X)
+        return left[after]
+
+
+def relabelled(labels: Labels, attack: Witness) -> tuple[Labels, NDArray[np.int64]]:
+    """Labels after an attack as a new fit would read them, and which classes it would know of."""
+    codes = attack.apply(labels.codes)
+    left = np.arange(labels.n_classes) if labels.space_is_fixed else np.unique(codes)
+    trusted = ~labels.coded.movable
+    return Labels.of(np.searchsorted(left, codes), left.size, trusted, labels.space_is_fixed, labels.sources), left
