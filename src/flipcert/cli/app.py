@@ -92,6 +92,8 @@ def certify(
       flipcert certify X.npy,y.npy X_test.npy --activation relu -n 50 --out run
 
       flipcert certify train.csv test.csv --source annotator --threat sources
+
+      flipcert certify train.npz test.npz --collective 10,50,100 --out run
     """
     from flipcert.cli.commands import certify_command
 
@@ -195,7 +197,8 @@ def verify(
 
     Fits the models again on the same data, replays stored attacks, and computes predictions and radii of random test
     points anew from the weights: as whole numbers, with a full sort, and for ensembles by dynamic programming. The
-    metrics of the summary are counted anew from all points. Says what was compared and how. Exit code 1 if anything
+    metrics of the summary are counted anew from all points, and attacks on all points (--collective) are replayed.
+    Says what was compared and how. Exit code 1 if anything
     differs.
 
     [bold]Example[/]

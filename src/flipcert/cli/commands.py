@@ -16,6 +16,7 @@ import sklearn
 import typer
 
 from flipcert.cli.cluster import on_cluster
+from flipcert.cli.collective import budgets_of, print_collective
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
 from flipcert.cli.labels import compare_labels, label_space
@@ -60,6 +61,7 @@ def certify_command(
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
     else:
         print_summary(result)
+        print_collective([result])
         _tell_where(run.out)
     if fail_under is not None and summary["metrics"]["median_radius"] < fail_under:
         notes.print(f"The median radius {summary['metrics']['median_radius']} is below --fail-under {fail_under}.")
@@ -86,6 +88,7 @@ def sweep_command(
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
     else:
         print_comparison(results)
+        print_collective(results)
         _tell_where(run.out)
 
 
@@ -186,6 +189,7 @@ def _run(
 ) -> list[Result]:
     """Certify, and keep everything in the folder of the run if there is one."""
     command = shlex.join(["flipcert", *sys.argv[1:]])
+    budgets = budgets_of(run.collective)
     if run.out is None:
         last_words = "Nothing was kept; with --out, a run can go on."
     else:
@@ -197,7 +201,7 @@ def _run(
         points = [replace(settings, classes=classes) for settings in points]
         shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
         check_threat_of(proof, points, tables[0])
-        job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat)
+        job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat, budgets)
         if run.out is None:
             return run_job(job, None, display)
         inputs = {"train": digest(train), "test": digest(test)}

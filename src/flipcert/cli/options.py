@@ -192,7 +192,8 @@ class Proof:
     ] = "flips"
     exact: Annotated[bool, _option(_RUN, "Close radii that are left open with a solver.", "--exact")] = False
     time_limit: Annotated[
-        float, _option(_RUN, "Seconds for one integer program of --exact, or for one point of milp-svm.")
+        float,
+        _option(_RUN, "Seconds for one integer program of --exact, one point of milp-svm, one budget of --collective."),
     ] = 60.0
     jobs: Annotated[int | None, _option(_RUN, "Threads; all cores if not given.", "--jobs", "-j", min=1, max=MOST)] = (
         None
@@ -223,6 +224,14 @@ class RunOptions:
 
     out: Annotated[
         Path | None, _option(_RUN, "Folder of the run: results, report, and where it goes on.", "--out", "-o")
+    ] = None
+    collective: Annotated[
+        str | None,
+        _option(
+            _RUN,
+            "Budgets, such as 10,50,100: how many predictions one attack of so many flips on all test points changes; "
+            "--time-limit is for each.",
+        ),
     ] = None
     attacks: Annotated[int, _option(_RUN, "Test points whose smallest attacks the report shows.", min=0)] = 100
     json: Annotated[bool, _option(_RUN, "Print the summary as JSON.", "--json")] = False

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from flipcert.cli.console import notes
 from flipcert.engine.jit import full_caches
+from flipcert.report.words import between
 from flipcert.runs.job import Stages
 
 # Seconds between lines in a log.
@@ -43,6 +44,8 @@ class Display(Stages):
         self._quiet = quiet
         self._stage: tuple[str, float] | None = None
         self._task: _LogTask | _BarTask | None = None
+        # What is known by now of each budget of one attack: at least, at most.
+        self._known: dict[int, tuple[int, int | None]] = {}
         self._compiling = _Compiling(self)
         self._progress = Progress(
             SpinnerColumn(),
@@ -80,6 +83,7 @@ class Display(Stages):
         """A stage begins, and the one before it ends."""
         self._end_stage()
         self._stage = (name, time.perf_counter())
+        self._known = {}
         if self._quiet:
             return
         self._task = _BarTask(self._progress, name) if notes.is_terminal else _LogTask(name)
@@ -93,6 +97,15 @@ class Display(Stages):
         """Some of the step is done."""
         if self._task is not None:
             self._task.advance(units)
+
+    def narrowed(self, budget: int, at_most: int | None = None, at_least: int | None = None) -> None:
+        """More is known of what one attack on all points changes: both ends are shown as they close in."""
+        least, most = self._known.get(budget, (0, None))
+        least = least if at_least is None else max(least, at_least)
+        most = at_most if most is None or (at_most is not None and at_most < most) else most
+        self._known[budget] = (least, most)
+        if self._task is not None and self._stage is not None and most is not None:
+            self._task.tell(self._stage[0], f"changes {between(least, most)}")
 
     def notice(self, message: str) -> None:
         """A line above the bar, also in a log."""
@@ -146,6 +159,11 @@ class _BarTask:
     def compiling(self, begins: bool) -> None:
         self._progress.update(self._task, description=f"{self._name} ({_FIRST_TIME})" if begins else self._name)
 
+    def tell(self, stage: str, said: str) -> None:
+        """Say beside the name of the stage what is known by now; it stays there when another step begins."""
+        self._name = f"{stage.capitalize()}: {said}"
+        self._progress.update(self._task, description=self._name)
+
     def advance(self, units: int) -> None:
         self._progress.advance(self._task, units)
 
@@ -161,6 +179,7 @@ class _LogTask:
         self._total, self._done, self._unit = 0, 0, ""
         self._last = time.perf_counter()
         self._has_compiled = False
+        self._untold = ""
         notes.print(f"{self._name} ...", soft_wrap=True)
 
     def begin(self, total: int, unit: str) -> None:
@@ -168,9 +187,14 @@ class _LogTask:
 
     def advance(self, units: int) -> None:
         self._done += units
-        if time.perf_counter() - self._last > _PAUSE:
-            self._last = time.perf_counter()
+        if self._is_time():
             notes.print(f"{self._name}: {self._done:,} of {self._total:,} {self._unit}", soft_wrap=True)
+
+    def tell(self, stage: str, said: str) -> None:
+        """Say what is known by now, now and then."""
+        self._untold = f"{stage.capitalize()}: {said}"
+        if self._is_time():
+            self.end()
 
     def compiling(self, begins: bool) -> None:
         if not self._has_compiled:  # one line is enough
@@ -178,7 +202,17 @@ class _LogTask:
             notes.print(f"{self._name}: {_FIRST_TIME} ...", soft_wrap=True)
 
     def end(self) -> None:
-        """Nothing is left to say."""
+        """Say what is known in the end, if it was not said before."""
+        if self._untold:
+            notes.print(self._untold, soft_wrap=True)
+        self._untold = ""
+
+    def _is_time(self) -> bool:
+        """Whether another line is due."""
+        due = time.perf_counter() - self._last > _PAUSE
+        if due:
+            self._last = time.perf_counter()
+        return due
 
 
 class _DoneColumn(ProgressColumn):

@@ -11,12 +11,14 @@ from importlib.resources import files
 from typing import Any
 
 import jinja2
+import numpy as np
 from markupsafe import Markup
 
 import flipcert
 from flipcert.engine.files import whole_file
 from flipcert.labels.threats import FLIPS
 from flipcert.report.cohorts import Question, cohorts, other_files, what_differs
+from flipcert.report.collective_words import finding
 from flipcert.report.figures import sweep_figure
 from flipcert.report.panel import panel, row
 from flipcert.report.pictures import Album
@@ -158,6 +160,7 @@ def _check(result: Result, i: int) -> None:
             certificates.correct(result.labels)
         except ValueError as error:
             raise ValueError(f"results[{i}].labels do not fit: {error}") from None
+    _check_collective(result, i)
     for attack in result.attacks:
         if not 0 <= attack.row < len(certificates):
             raise ValueError(f"results[{i}] has an attack on row {attack.row}, but {len(certificates)} test points.")
@@ -167,6 +170,17 @@ def _check(result: Result, i: int) -> None:
                 f"results[{i}] has an attack of {attack.size} {nouns} on row {attack.row}, which is certified to "
                 f"withstand {certificates.radius[attack.row]}: they are not of the same model."
             )
+
+
+def _check_collective(result: Result, i: int) -> None:
+    """Raise ValueError if what one attack does is not about these predictions."""
+    if result.collective is None:
+        return
+    c, told = result.certificates, result.collective.certificate
+    if told.threat != c.threat or not np.array_equal(told.prediction, c.prediction):
+        raise ValueError(f"results[{i}] has a collective certificate of other predictions, or of another threat.")
+    if told.counts_correct and result.labels is None:
+        raise ValueError(f"results[{i}] counts correct predictions, but has no labels.")
 
 
 def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
@@ -184,6 +198,7 @@ def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
             told += f" It is also all there is: with {more}, more than half of them have a known attack."
         sentences.append(told)
     sentences += colluding(best)
+    sentences += _together(best)
     if len(summaries) > 1:
         start = (
             f"This is {outside(best.standing.name)}, of the {len(summaries):,} results on this page the one to choose"
@@ -195,6 +210,14 @@ def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
             "The true labels of the test points are not known: the page tells what stays the same, not what is right."
         )
     return sentences
+
+
+def _together(best: Summary) -> list[str]:
+    """What one attack on all points can do, at the largest budget that was asked about."""
+    told = best.result.collective
+    if told is None or best.reach == 0 or not best.counts.any():
+        return []
+    return [f"{finding(told.certificate, int(np.argmax(told.certificate.flips)))}."]
 
 
 def _figures(best: Summary) -> list[tuple[str, str, str]]:

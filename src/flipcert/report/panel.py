@@ -10,6 +10,7 @@ import numpy as np
 from flipcert.labels.threats import EDITS, INSERTIONS, REPLACEMENTS
 from flipcert.report.attack_parts import inputs_told, parts_of
 from flipcert.report.chart import element, round_ticks
+from flipcert.report.collective_panel import collective_panel
 from flipcert.report.figures import accuracy_figure, histogram, spread_bar
 from flipcert.report.pictures import Album
 from flipcert.report.series import ClassSpread
@@ -75,6 +76,7 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         "withstood": f"{s.unit.nouns} withstood",
         "radius_note": _radius_note(s),
         "sources": sources_panel(s),
+        "collective": collective_panel(s.result, album),
         **_classes(s),
         "point_note": _point_note(s),
         "fragile": [_point(s, int(row), album) for row in fragile],

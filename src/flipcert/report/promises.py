@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from flipcert.labels.threats import DELETIONS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
+from flipcert.report.collective_words import limits
 from flipcert.report.result import Result
 from flipcert.report.summary import Summary
 from flipcert.report.units import Unit, unit_of
@@ -33,6 +34,7 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     told = [] if all(s.proven for s in summaries) else [_NOT_PROVEN]
     for own in by_threat.values():
         told += _of_threat(own)
+    told += [limits()] if any(r.collective is not None for r in results) else []
     told += _votes_alone(results)
     for own in by_threat.values():
         told += _limits(own)

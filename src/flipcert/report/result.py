@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.labels.threats import FLIPS
 from flipcert.results.certificates import Certificates
+from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.witness import Witness
 
 
@@ -25,7 +26,7 @@ class Attack:
     Attributes
     ----------
     row : int
-        Row of the test point.
+        Row of the test point; the place of the budget, if it is on all points.
     indices : ndarray of int64
         Training labels that are changed, most influential first.
     old, new : ndarray
@@ -126,6 +127,37 @@ class SourcePower:
 
 
 @dataclass(frozen=True, eq=False)
+class Collective:
+    """What one attack on all test points can do.
+
+    Attributes
+    ----------
+    certificate : CollectiveCertificate
+        What is proven and what was found, for each budget.
+    attacks : tuple of Attack or None
+        The attack that was found for each budget, with the labels that it finds; None where none is known.
+    """
+
+    certificate: CollectiveCertificate
+    attacks: tuple[Attack | None, ...]
+
+    @classmethod
+    def of(
+        cls,
+        certificate: CollectiveCertificate,
+        y: NDArray[Any],
+        source: NDArray[Any] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> Collective:
+        """The certificate with training labels, their sources, and their rows."""
+        attacks = (
+            None if witness is None else Attack.of(k, witness, y, source, rows)
+            for k, witness in enumerate(certificate.attacks)
+        )
+        return cls(certificate, tuple(attacks))
+
+
+@dataclass(frozen=True, eq=False)
 class Result:
     """A certified test set: what was run, what was proven, what would break it.
 
@@ -149,6 +181,8 @@ class Result:
         Certified radii of the same test points in flips, where ``certificates`` count sources.
     powers : tuple of SourcePower
         The sources with the most power, strongest first, where ``certificates`` count sources.
+    collective : Collective or None
+        What one attack on all test points can do, if that was asked.
     """
 
     name: str
@@ -161,6 +195,7 @@ class Result:
     digests: Mapping[str, str] = field(default_factory=dict)
     in_flips: NDArray[np.int64] | None = None
     powers: tuple[SourcePower, ...] = ()
+    collective: Collective | None = None
 
     @property
     def model(self) -> str:

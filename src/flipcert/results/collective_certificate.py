@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -176,3 +176,26 @@ class CollectiveCertificate:
         from flipcert.report.collective_plot import plot_collective
 
         return plot_collective(self)
+
+
+def together(certificates: Sequence[CollectiveCertificate]) -> CollectiveCertificate:
+    """One certificate of budgets that were asked about one by one, each about the same model and points.
+
+    What is proven for a budget holds for smaller ones, and what an attack does can be done with more as well.
+    """
+    own = sorted(certificates, key=lambda certificate: int(certificate.flips[0]))
+    at_most = np.concatenate([certificate.changed_at_most for certificate in own])
+    at_least = np.concatenate([certificate.changed_at_least for certificate in own])
+    best = [int(np.argmax(at_least[: k + 1])) for k in range(at_least.size)]
+    attacks = [attack for certificate in own for attack in certificate.attacks]
+    after = np.concatenate([certificate.prediction_after for certificate in own])
+    return replace(
+        own[0],
+        flips=np.concatenate([certificate.flips for certificate in own]),
+        changed_at_most=np.minimum.accumulate(at_most[::-1])[::-1],
+        changed_at_least=at_least[best],
+        changed_one_by_one=np.concatenate([certificate.changed_one_by_one for certificate in own]),
+        attacks=[attacks[k] for k in best],
+        prediction_after=after[best],
+        why_one_by_one=next((c.why_one_by_one for c in own if c.why_one_by_one is not None), None),
+    )

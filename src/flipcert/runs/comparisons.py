@@ -39,6 +39,8 @@ IN_FLIPS = Comparison("radii in flips", "as those of a run in flips")
 POWERS = Comparison("single sources", "labels counted; no more points than those that one source can change")
 RECOUNTED = Comparison("single sources", "one model: fitted again, points counted again that each can change alone")
 RERUN = Comparison("attacks", "labels and rows changed, fitted and asked again: another prediction")
+ON_ALL = Comparison("one attack on all", "the same in summary, certificate and tables; point by point, radii counted")
+ON_ALL_REPLAYED = Comparison("one attack on all", "made, fitted and asked again: all points change that should")
 COMPARISONS = (
     LABELS,
     SETTINGS,
@@ -65,6 +67,8 @@ COMPARISONS = (
     RECOUNTED,
     REPLAYED,
     RERUN,
+    ON_ALL,
+    ON_ALL_REPLAYED,
 )
 
 

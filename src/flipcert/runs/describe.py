@@ -14,7 +14,11 @@ import sklearn
 import flipcert
 from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
+from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.runs.job import Job
+
+# What one attack on all points does, in a summary; the budgets alone are a setting.
+COLLECTIVELY = "collective_certificate"
 
 
 def describe_run(job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], memory: int) -> dict[str, Any]:
@@ -30,11 +34,13 @@ def describe_run(job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], m
         "threat": job.threat,
         "models": points,
         "exact": job.exact,
-        "time_limit": job.time_limit if job.exact else None,
+        "time_limit": job.time_limit if job.exact or job.collective else None,
         "attacks": job.n_attacks,
         "image_shape": None if job.image_shape is None else list(job.image_shape),
         "memory": memory,
         "versions": versions(),
+        # Runs from before there were collective certificates, and those without, name none.
+        **({"collective": sorted(job.collective)} if job.collective else {}),
     }
 
 
@@ -60,6 +66,29 @@ def describe_point(result: Result) -> dict[str, Any]:
             {"source": own.source, "labels": own.n_labels, "points_changed_alone": own.n_changed}
             for own in result.powers
         ]
+    if result.collective is not None:
+        described[COLLECTIVELY] = describe_collective(result.collective.certificate)
     if result.seconds is not None:
         described["seconds"] = round(result.seconds, 3)
     return described
+
+
+def describe_collective(certificate: CollectiveCertificate) -> dict[str, Any]:
+    """What one attack on all points does."""
+    c = certificate
+    accuracy = "certified_accuracy" if c.counts_correct else "share_certified"
+    return {
+        "counted": c.n_counted,
+        "why_one_by_one": c.why_one_by_one,
+        "budgets": [
+            {
+                c.threat: int(budget),
+                "changed_at_most": int(c.changed_at_most[k]),
+                "changed_at_least": int(c.changed_at_least[k]),
+                "changed_one_by_one": int(c.changed_one_by_one[k]),
+                accuracy: float(c.certified_accuracy[k]),
+                f"{accuracy}_one_by_one": float(c.certified_one_by_one[k]),
+            }
+            for k, budget in enumerate(c.flips)
+        ],
+    }

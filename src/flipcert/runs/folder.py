@@ -6,18 +6,24 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flipcert.engine.files import UNFINISHED, refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
 from flipcert.labels.threats import FLIPS
 from flipcert.results.certificate_file import arrays_of, certificates_of
 from flipcert.results.certificates import Certificates
+from flipcert.results.collective_certificate import CollectiveCertificate
+from flipcert.results.collective_file import arrays_of as arrays_of_collective
+from flipcert.results.collective_file import collective_of
+
+Kept = TypeVar("Kept")
 
 _IDENTITY = "run.json"
 _BLOCKS = "blocks"
@@ -86,17 +92,30 @@ class RunFolder:
 
     def keep(self, name: str, block: Certificates) -> None:
         """Write a finished block, which answers the question of that name."""
-        arrays = arrays_of(block) | {_QUESTION: np.array(name)}
-        with whole_file(self._block(name)) as file:
-            np.savez(file, **cast(dict[str, Any], arrays))
+        self._keep(name, arrays_of(block))
 
     def recall(self, name: str) -> Certificates | None:
         """Read a block, if it was finished; a damaged one has to be computed again."""
+        return self._recall(name, lambda arrays: certificates_of(Certificates, arrays))
+
+    def keep_collective(self, name: str, certificate: CollectiveCertificate) -> None:
+        """Write what was proven and found for a budget."""
+        self._keep(name, arrays_of_collective(certificate))
+
+    def recall_collective(self, name: str) -> CollectiveCertificate | None:
+        """Read that, if it was finished and is not damaged."""
+        return self._recall(name, lambda arrays: collective_of(CollectiveCertificate, arrays))
+
+    def _keep(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        with whole_file(self._block(name)) as file:
+            np.savez(file, **cast(dict[str, Any], arrays | {_QUESTION: np.array(name)}))
+
+    def _recall(self, name: str, make: Callable[[dict[str, NDArray[Any]]], Kept]) -> Kept | None:
         try:
             refuse_odd_files(self._block(name))
             with open(self._block(name), "rb") as file:
                 arrays = read_arrays(file)
-            return certificates_of(Certificates, arrays) if str(arrays.pop(_QUESTION, "")) == name else None
+            return make(arrays) if str(arrays.pop(_QUESTION, "")) == name else None
         except (OSError, ValueError):
             return None
 

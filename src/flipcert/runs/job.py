@@ -19,6 +19,7 @@ from flipcert.engine.watch import Watcher, watched_by
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
 from flipcert.report.result import Attack, Result, SourcePower
 from flipcert.results.certificates import Certificates
+from flipcert.runs.collective import collective_result
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.inputs import ModelInputs
 from flipcert.runs.pictures import pictures_of
@@ -49,6 +50,8 @@ class Job:
         Threads.
     threat : str
         What an attacker may do, and what radii count.
+    collective : tuple of int
+        Budgets of one attack on all test points, each of which may take as long as one integer program.
     """
 
     train: Table
@@ -60,6 +63,7 @@ class Job:
     image_shape: tuple[int, ...] | None = None
     n_jobs: int | None = None
     threat: str = FLIPS.name
+    collective: tuple[int, ...] = ()
 
 
 class Stages(Watcher):
@@ -74,12 +78,13 @@ def run_job(job: Job, folder: RunFolder | None = None, stages: Stages | None = N
     stages = stages or Stages()
     with _scratch(folder) as scratch:
         inputs = ModelInputs(job.train.X, job.test.X, scratch, job.n_jobs)
-        results = [_certify(settings, job, inputs, folder, stages) for settings in job.settings]
+        results = [_certify(number, job, inputs, folder, stages) for number in range(len(job.settings))]
     return _with_pictures(results, job)
 
 
-def _certify(settings: Settings, job: Job, inputs: ModelInputs, folder: RunFolder | None, stages: Stages) -> Result:
+def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | None, stages: Stages) -> Result:
     """Certify the test set with one of the models."""
+    settings = job.settings[number]
     prefix = f"{settings.name}: " if len(job.settings) > 1 else ""
     shared = sum(other.kernel_identity() == settings.kernel_identity() for other in job.settings)
     start = time.perf_counter()
@@ -102,15 +107,18 @@ def _certify(settings: Settings, job: Job, inputs: ModelInputs, folder: RunFolde
         if job.threat == SOURCES.name and job.n_attacks:
             stages.stage(f"{prefix}looking at single sources")
             powers = powers_of_sources(model, X_train, X_test, job.train, certificates)
+        # The model saw scaled features, and perhaps rows of a stored kernel: the settings tell all of it.
+        certificates = replace(certificates, model=settings.description())
+        collective = collective_result(model, X_test, certificates, job, number, prefix, folder, stages)
     return Result(
         name=settings.name,
-        # The model saw scaled features, and perhaps rows of a stored kernel: the settings tell all of it.
-        certificates=replace(certificates, model=settings.description()),
+        certificates=certificates,
         labels=job.test.y,
         attacks=attacks,
         seconds=seconds,
         in_flips=in_flips,
         powers=powers,
+        collective=collective,
     )
 
 
@@ -136,6 +144,9 @@ class _Keeper(Watcher):
 
     def advance(self, units: int) -> None:
         self._stages.advance(units)
+
+    def narrowed(self, budget: int, at_most: int | None = None, at_least: int | None = None) -> None:
+        self._stages.narrowed(budget, at_most, at_least)
 
     def notice(self, message: str) -> None:
         self._stages.notice(message)
@@ -180,15 +191,24 @@ def rows_to_attack(certificates: Certificates, labels: NDArray[Any] | None, numb
 
 def _with_pictures(results: list[Result], job: Job) -> list[Result]:
     """Add pictures of the test points that are attacked, and of the training rows that a report may show."""
-    attacks = [attack for result in results for attack in result.attacks]
-    if job.image_shape is None or not attacks:
+    if job.image_shape is None:
         return results
-    shown = [np.append(attack.training_rows[:_FIRST_FLIPS], attack.deleted[:_FIRST_FLIPS]) for attack in attacks]
-    shown = [np.empty(0, np.int64)] if job.threat == SOURCES.name else shown
-    test = pictures_of(job.test.X, np.unique([attack.row for attack in attacks]), job.image_shape)
-    train = pictures_of(job.train.X, np.unique(np.concatenate(shown)), job.image_shape)
-    return [replace(result, test_images=test, train_images=train) for result in results]
+    test, train = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for result in results:
+        test += [np.array([attack.row for attack in result.attacks], np.int64)]
+        train += [np.append(own.training_rows[:_FIRST_FLIPS], own.deleted[:_FIRST_FLIPS]) for own in result.attacks]
+        if result.collective is not None:
+            test += [result.collective.certificate.changed(k)[:_FIRST_POINTS] for k in range(len(job.collective))]
+            train += [own.training_rows[:_FIRST_POINTS] for own in result.collective.attacks if own is not None]
+    if not np.concatenate(test).size:
+        return results
+    train = train[:1] if job.threat == SOURCES.name else train
+    seen = pictures_of(job.test.X, np.unique(np.concatenate(test)), job.image_shape)
+    learnt = pictures_of(job.train.X, np.unique(np.concatenate(train)), job.image_shape)
+    return [replace(result, test_images=seen, train_images=learnt) for result in results]
 
 
 # Flips of an attack whose training rows have pictures: as many as a page shows.
 _FIRST_FLIPS = 8
+# The same for an attack on all points, and points that it changes.
+_FIRST_POINTS = 24

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.files import whole_file
 from flipcert.labels.threats import FLIPS, REPLACEMENTS, SOURCES
 from flipcert.report.result import Attack
 
@@ -67,3 +69,20 @@ def attack_of(row: int, threat: str, lines: Sequence[Mapping[str, Any]]) -> Atta
         inserted_labels=values("new_label", INSERT, REPLACE),
         threat=threat,
     )
+
+
+def columns_of_lines(lines: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    """Lines as columns of a table; ``names`` are those that a table without lines has."""
+    import pyarrow as pa
+
+    columns = {name: pa.array([line[name] for line in lines]) for name in (lines[0] if lines else names)}
+    whole = {"point", "budget", "row", "flip", "training_row", "annotation"}
+    return {name: own.cast(pa.int64()) if name in whole else own for name, own in columns.items()}
+
+
+def write_parquet(path: Path, table: Any) -> None:
+    """Write a table, whole or not at all."""
+    from pyarrow import parquet
+
+    with whole_file(path) as file:
+        parquet.write_table(table, file, compression="zstd")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from flipcert.report.result import Attack, Result, SourcePower
 from flipcert.results.certificates import Certificates
 from flipcert.results.columns import Column, columns_of, values_of
 from flipcert.runs.folder import read_summary
-from flipcert.runs.operations import attack_of, lines_of
+from flipcert.runs.operations import attack_of, columns_of_lines, lines_of, write_parquet
+from flipcert.runs.stored_collective import read_collective_results, write_collective_results
 
 CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"
 # The column of radii in flips, where others count sources.
@@ -36,9 +38,9 @@ def write_results(folder: Path, results: Sequence[Result]) -> list[str]:
             flipped = {"point": np.full(len(flipped["row"]), point), **flipped}
         tables.append(pa.table(certified))
         attacks.append(pa.table(flipped))
-    _write_parquet(folder / CERTIFICATES, pa.concat_tables(tables, promote_options="default"))
+    write_parquet(folder / CERTIFICATES, pa.concat_tables(tables, promote_options="default"))
     found = [table for table in attacks if table.num_rows] or attacks[:1]
-    _write_parquet(folder / ATTACKS, pa.concat_tables(found, promote_options="default"))
+    write_parquet(folder / ATTACKS, pa.concat_tables(found, promote_options="default"))
     images = {"test": results[0].test_images, "train": results[0].train_images}
     names = [CERTIFICATES, ATTACKS]
     if images["test"]:
@@ -47,7 +49,7 @@ def write_results(folder: Path, results: Sequence[Result]) -> list[str]:
         arrays |= {kind: np.stack(list(own.values())) for kind, own in images.items() if own}
         with whole_file(folder / IMAGES) as file:
             np.savez_compressed(file, **arrays)
-    return names
+    return names + write_collective_results(folder, results)
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Result]:
@@ -73,7 +75,11 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     attacks = _columns(held) if threat == FLIPS.name else {"lines": held.to_pylist()}
     images = _read_images(folder / IMAGES)
     points = summary.get("points", [summary])
-    return [_result(summary, point, i, table, attacks, images) for i, point in enumerate(points)]
+    together = read_collective_results(folder, len(points)) if "collective" in summary else [None] * len(points)
+    return [
+        replace(_result(summary, point, i, table, attacks, images), collective=together[i])
+        for i, point in enumerate(points)
+    ]
 
 
 def _certificate_columns(result: Result) -> dict[str, Any]:
@@ -115,24 +121,14 @@ def _attack_columns(result: Result) -> dict[str, Any]:
 
 def _operation_columns(result: Result) -> dict[str, Any]:
     """Attacks under other threats than flips: a line for every change."""
-    import pyarrow as pa
-
-    lines = [
-        {"row": attack.row, "flip": step, **line}
-        for attack in result.attacks
-        for step, line in enumerate(lines_of(attack))
-    ]
-    names = list(lines[0]) if lines else ["row", "flip", "training_row"]
-    columns: dict[str, Any] = {name: pa.array([line[name] for line in lines]) for name in names}
-    whole = {"row", "flip", "training_row", "annotation"}
-    return {name: own.cast(pa.int64()) if name in whole else own for name, own in columns.items()}
-
-
-def _write_parquet(path: Path, table: Any) -> None:
-    from pyarrow import parquet
-
-    with whole_file(path) as file:
-        parquet.write_table(table, file, compression="zstd")
+    return columns_of_lines(
+        [
+            {"row": attack.row, "flip": step, **line}
+            for attack in result.attacks
+            for step, line in enumerate(lines_of(attack))
+        ],
+        ["row", "flip", "training_row"],
+    )
 
 
 def _columns(table: Any) -> dict[str, NDArray[Any] | np.ma.MaskedArray[Any, Any]]:

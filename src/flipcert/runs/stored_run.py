@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from flipcert.engine.files import refuse_odd_files
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
+from flipcert.report.result import Collective
 from flipcert.report.words import Exposure, plural
+from flipcert.runs.describe import COLLECTIVELY
 from flipcert.runs.folder import SUMMARY, fault_of_identity
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import ATTACKS, CERTIFICATES
+from flipcert.runs.stored_collective import read_collective_results
 
 # A flip: training row, label before, label after.
 Flip = tuple[int, Any, Any]
@@ -51,6 +54,8 @@ class StoredRun:
         For each model, a line for each test point.
     attacks : list of dict
         For each model, the attacks on some test points: flips, or, under another threat, lines of the table.
+    collective : list of Collective or None
+        For each model, what one attack on all test points does, if that was asked.
     """
 
     digests: dict[str, str]
@@ -66,6 +71,7 @@ class StoredRun:
     told: list[dict[str, Any]]
     points: list[list[dict[str, Any]]]
     attacks: list[dict[int, list[Any]]]
+    collective: list[Collective | None] = field(default_factory=list)
 
     @property
     def exposure(self) -> Exposure:
@@ -80,7 +86,8 @@ class StoredRun:
             raise ValueError(f"{folder} has no {SUMMARY}; give the folder of a run that has finished.")
         try:
             summary = _summary(folder / SUMMARY)
-            return cls(**summary, **_tables(folder, summary["threat"]))._matched()
+            together = _collective(folder, len(summary["settings"])) if summary.pop("has_collective") else []
+            return cls(**summary, **_tables(folder, summary["threat"]), collective=together)._matched()
         except _Damaged as error:
             raise ValueError(
                 f"{folder} does not hold a complete run: {error}; run its command again in a new folder."
@@ -96,6 +103,7 @@ class StoredRun:
             self,
             points=[*self.points, *([] for _ in range(len(self.points), n_models))],
             attacks=[*self.attacks, *({} for _ in range(len(self.attacks), n_models))],
+            collective=self.collective or [None] * n_models,
         )
 
     def check_rows(self, n_rows: int) -> None:
@@ -122,6 +130,7 @@ def _summary(path: Path) -> dict[str, Any]:
         told = [
             {"name": str(point["name"]), "settings": dict(point["settings"]), "metrics": dict(point["metrics"])}
             | {"strongest_sources": [dict(own) for own in point.get("strongest_sources", ())]}
+            | {COLLECTIVELY: dict(point.get(COLLECTIVELY, {}))}
             for point in summary.get("points", [summary])
         ]
         if len(told) != len(settings):
@@ -145,9 +154,18 @@ def _summary(path: Path) -> dict[str, Any]:
             "n_attackable": int(summary["n_attackable"]),
             "settings": settings,
             "told": told,
+            "has_collective": "collective" in summary,
         }
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise _Damaged(f"{path.name} is not what was written") from error
+
+
+def _collective(folder: Path, n_models: int) -> list[Collective | None]:
+    """What one attack on all points does, as the files tell it."""
+    try:
+        return read_collective_results(folder, n_models)
+    except (OSError, ValueError) as error:
+        raise _Damaged("what it tells of one attack on all points is missing, or not what was written") from error
 
 
 def _tables(folder: Path, threat: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import watched_by
 from flipcert.labels.threats import SOURCES, THREATS
+from flipcert.runs.compared_collective import compare_collective
 from flipcert.runs.comparisons import (
     LABELS,
     METRICS,
@@ -57,6 +58,7 @@ def verify_run(
             rows = _draw(rng, test.X.shape[0], sorted(run.attacks[number]), shares[number])
             if rows.size == 0:
                 compare_powers(run, number, train, None, test.X, verification)
+                compare_collective(run, number, train, None, train.X, test.X, verification)
                 continue
             stages.stage(f"{settings.name}: fitting")
             shared = sum(other.kernel_identity() == settings.kernel_identity() for other in run.settings)
@@ -66,6 +68,7 @@ def verify_run(
             stages.stage(f"{settings.name}: looking again")
             stages.begin(rows.size, "points")
             compare_powers(run, number, train, model, X_test, verification)
+            compare_collective(run, number, train, model, X_train, X_test, verification)
             refit = Refit(settings, train, test, X_train, X_test, model, rows, verification, run.exposure)
             for row, opinion in zip(rows.tolist(), refit.opinions(), strict=True):
                 refit.compare(run.points[number][row], opinion)
