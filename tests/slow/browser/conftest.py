@@ -14,6 +14,7 @@ from playwright.sync_api import sync_playwright
 
 import flipcert
 from flipcert.report import write_report
+from tests.helpers.collective import collective_of
 from tests.helpers.results import NASTY, described, made_up, real_result, some_trusted, sweep, under
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
@@ -55,12 +56,23 @@ def results():
         "sources": [under(made_up(beyond=0.1), "sources"), by_mail(under(made_up(seed=1, name="another"), "sources"))],
         "threats": [under(made_up(name=threat), threat) for threat in ("deletions", "insertions", "edits")],
         "sealed": [some_trusted(made_up(beyond=0.1), 0)],
+        "collective": [replace(digits, collective=collective_of(digits, (2, 4, 8)))],
+        "collective-names": [
+            attacked(made_up(classes=NASTY)),
+            attacked(made_up(seed=1, name="another", classes=NASTY)),
+        ],
+        "collective-sources": [attacked(under(made_up(), "sources", 250), 1, 3, 5)],
         "constant": [one_answer_for_all(made_up()), made_up(name="another")],
         "many": [
             made_up(seed=i, name=f"svm {i}", model={"partitions": n, "reg": i % 8})
             for i, n in enumerate(n for n in (1, 2, 5, 10, 20) for _ in range(8))
         ],
     }
+
+
+def attacked(result, *budgets):
+    """The same result, with what one attack on all points does."""
+    return replace(result, collective=collective_of(result, budgets or (10, 50, 100), at_most=0.3, at_least=0.15))
 
 
 def one_answer_for_all(result):

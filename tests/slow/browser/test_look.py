@@ -22,6 +22,9 @@ NAMES = [
     "trusted",
     "sources",
     "threats",
+    "collective",
+    "collective-names",
+    "collective-sources",
     "sealed",
     "constant",
 ]
