@@ -13,6 +13,7 @@ from pyarrow import parquet
 import flipcert
 from flipcert.cli.console import results
 from flipcert.collective import Targets
+from flipcert.collective.one_by_one import OneByOne
 from flipcert.results.collective_certificate import together
 from flipcert.runs.folder import RunFolder
 from tests.helpers.collective import made_up, same
@@ -23,7 +24,12 @@ COMMAND = ("certify", "train.npz", "test.npz", *RIDGE, "--collective", "2,5,9", 
 
 
 @pytest.fixture(autouse=True)
-def wide(monkeypatch):
+def known_attacks(monkeypatch):
+    """Only what is known point by point: no clock has a say in it, and there is an attack under any threat."""
+    monkeypatch.setattr(
+        "flipcert.collective.certify._facing",
+        lambda model, X, threat, certificates: OneByOne(model, X, threat, certificates),
+    )
     monkeypatch.setattr(results, "width", 200)
 
 
@@ -34,13 +40,13 @@ def asked(monkeypatch):
     class Asked(list):
         stops = ()
 
-    budgets, certify = Asked(), Targets.certify
+    budgets, asking = Asked(), Targets.certify
 
     def noted(self, flips, time_limit):
         if flips in budgets.stops:
             raise KeyboardInterrupt
         budgets.append(flips)
-        return certify(self, flips, time_limit)
+        return asking(self, flips, time_limit)
 
     monkeypatch.setattr(Targets, "certify", noted)
     return budgets
