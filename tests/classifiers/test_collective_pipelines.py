@@ -20,13 +20,13 @@ def scaled_ridge():
 def test_a_pipeline_is_certified_as_its_last_step_on_transformed_inputs(blobs):
     X, y, X_test, y_test = blobs
     pipeline = scaled_ridge().fit(X, y)
-    certificate = flipcert.certify_collectively(pipeline, X_test, [1, 3, 30], y_test)
-    direct = pipeline[-1].certify_collectively(pipeline[:-1].transform(X_test), [1, 3, 30], y_test)
+    certificate = flipcert.certify_collectively(pipeline, X_test, [1, 3, 30], y_test, time_limit=10.0)
+    direct = pipeline[-1].certify_collectively(pipeline[:-1].transform(X_test), [1, 3, 30], y_test, time_limit=10.0)
     for name in ("changed_at_most", "changed_at_least", "changed_one_by_one", "prediction", "counted"):
         np.testing.assert_array_equal(getattr(certificate, name), getattr(direct, name))
     assert certificate.counts_correct
     assert "steps" in certificate.model or certificate.model != direct.model
-    assert not flipcert.certify_collectively(pipeline, X_test, 3).counts_correct
+    assert not flipcert.certify_collectively(pipeline, X_test, 3, time_limit=1.0).counts_correct
     for k, attack in enumerate(certificate.attacks):
         if attack is not None:
             after = scaled_ridge().fit(X, attack.apply(y)).predict(X_test)

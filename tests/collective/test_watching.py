@@ -24,7 +24,7 @@ def test_bounds_close_in_and_end_at_the_certificate(blobs):
     looker = Looker()
     model = flipcert.KernelRidge(classes=[0, 1, 2]).fit(X, y)
     with watched_by(looker.progress("points")):
-        certificate = model.certify_collectively(X_test, [3, 0, 9], y_test)
+        certificate = model.certify_collectively(X_test, [3, 0, 9], y_test, time_limit=2.0)
     assert sorted(looker.seen) == [0, 3, 9]
     for k, budget in enumerate(certificate.flips.tolist()):
         most, least = looker.seen[budget]
@@ -40,9 +40,9 @@ def test_budgets_may_be_asked_about_one_after_the_other(blobs):
     X, y, X_test, y_test = blobs
     model = flipcert.KernelRidge(classes=[0, 1, 2]).fit(X, y)
     targets = Targets(model, X_test, y_test, model.certify(X_test))
-    together = model.certify_collectively(X_test, [2, 5], y_test)
+    together = model.certify_collectively(X_test, [2, 5], y_test, time_limit=2.0)
     for k, budget in enumerate((2, 5)):
-        alone = targets.certify(budget, 60.0)
+        alone = targets.certify(budget, 2.0)
         assert alone.flips.tolist() == [budget]
         assert alone.changed_one_by_one[0] == together.changed_one_by_one[k]
         np.testing.assert_array_equal(alone.prediction, together.prediction)

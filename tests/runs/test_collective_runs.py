@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from pyarrow import parquet
 
@@ -149,6 +150,20 @@ def test_verify_replays_the_attack(data, options):
     assert "one attack on all 2 0 made, fitted and asked again" in said
     assert "was not proven a second time" in said
     assert "No difference" in said
+
+
+@pytest.mark.parametrize("threat", ["flips", "sources"])
+def test_verify_replays_attacks_on_single_labels_of_rows(data, threat):
+    row = np.repeat(np.arange(75), 2)
+    label = np.where(np.arange(150) % 11 == 0, "versicolor", Y_TRAIN[row])
+    frame = pd.DataFrame({"row": row, "label": label, "who": np.arange(150) % 7, "sure": np.arange(150) % 5 == 0})
+    frame.sample(frac=1, random_state=0).to_csv("labels.csv", index=False)
+    given = ("--annotations", "labels.csv", "--source", "who", "--trusted", "sure", "--threat", threat)
+    given += (*RIDGE, "--collective", "2,5", "--out", "run", "--quiet")
+    assert run("certify", "X_train.npy", "test.npz", *given).exit_code == 0
+    result = run("verify", "run", "X_train.npy", "test.npz", "--annotations", "labels.csv", "--points", "4", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert "one attack on all 2 0 made, fitted and asked again" in " ".join(result.stdout.split())
 
 
 def altered(change):

@@ -85,6 +85,8 @@ def _fault(
     own = fresh.attacks[k]
     if own is None or lines_of(own) != lines:
         return "the table of attacks says another"
+    # Where rows have several labels, what is changed is one of these.
+    lines = [line | {"training_row": line["annotation"]} if "annotation" in line else line for line in lines]
     try:
         attacked, size = replay_lines(lines, c.threat, model, X_train, train)
     except (ValueError, LookupError, TypeError) as error:
