@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +73,39 @@ def test_a_run_that_is_stopped_between_budgets_goes_on_with_those_that_are_missi
     for name in ("report.html", "collective.npz", "collective-attacks.parquet", "certificates.parquet"):
         assert (data / "stopped" / name).read_bytes() == (data / "whole" / name).read_bytes()
     assert not (data / "stopped" / "blocks").exists()
+
+
+# A run that takes its time with all budgets but the first, whatever else it is doing.
+SLOW = """
+import sys, time
+from flipcert.cli import app
+from flipcert.collective import Targets
+from flipcert.collective.one_by_one import OneByOne
+sys.modules["flipcert.collective.certify"]._facing = OneByOne
+asking = Targets.certify
+def slowly(self, flips, time_limit):
+    time.sleep(0 if flips == 2 else 600)
+    return asking(self, flips, time_limit)
+Targets.certify = slowly
+app()
+"""
+
+
+def test_a_run_that_is_killed_between_budgets_goes_on(data, asked):
+    assert run(*COMMAND, "--out", "whole").exit_code == 0
+    kept = data / "killed" / "blocks" / "collective-0-2.npz"
+    with subprocess.Popen([sys.executable, "-c", SLOW, *COMMAND, "--out", "killed"], env=os.environ) as process:
+        start = time.monotonic()
+        while not kept.exists() and process.poll() is None and time.monotonic() < start + 300:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    assert kept.exists()
+    assert not (data / "killed" / "summary.json").exists()
+    asked.clear()
+    assert run(*COMMAND, "--out", "killed").exit_code == 0
+    assert asked == [5, 9]
+    for name in ("report.html", "collective.npz", "collective-attacks.parquet"):
+        assert (data / "killed" / name).read_bytes() == (data / "whole" / name).read_bytes()
 
 
 def test_damaged_budgets_are_looked_at_again(data, asked):
