@@ -17,6 +17,7 @@ from flipcert.labels.labels import Labels
 from flipcert.labels.threats import SOURCES, Threat, check_threat
 from flipcert.labels.training_set import TrainingSet, read_training_set
 from flipcert.labels.validation import check_choice, check_flag, check_number
+from flipcert.linear.model import LabelLinearModel
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.columns import certificates_of_blocks
@@ -65,6 +66,10 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
         """The smallest known attack on each row."""
+
+    def _label_linear(self, X: ArrayLike) -> tuple[LabelLinearModel, NDArray[Any]] | None:
+        """The label-linear model whose predictions these are, and rows as it takes them; None where there is none."""
+        return None
 
     def _refusal(self, threat: Threat) -> str | None:
         """Why nothing is proven against a threat, in words that end a sentence; None where there are proofs."""

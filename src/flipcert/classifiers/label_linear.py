@@ -68,6 +68,9 @@ class LabelLinearClassifier(CertifiedClassifier):
     def _refusal_of_annotations(self) -> str | None:
         return super()._refusal_of_annotations() if self.has_costs_of_its_own else None
 
+    def _label_linear(self, X: ArrayLike) -> tuple[LabelLinearModel, NDArray[Any]] | None:
+        return None if self.has_costs_of_its_own else self._asked(X)
+
     def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         model, rows = self._asked(X)
         return model.scores(rows)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
 from flipcert.collective.facing import Facing
 from flipcert.collective.linear import FacingLinear
 from flipcert.collective.one_by_one import OneByOne
@@ -111,9 +110,10 @@ class Targets:
 
 def _facing(model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificates: Certificates) -> Facing:
     """The model as one attack faces it on all rows of X."""
-    if isinstance(model, LabelLinearClassifier) and not model.has_costs_of_its_own and threat is FLIPS:
+    linear = model._label_linear(X) if threat is FLIPS else None
+    if linear is not None:
         complaint = "{label} is none of the classes {classes}."
-        return FacingLinear(*model._asked(X), class_indices(certificates.prediction, model.classes_, complaint))
+        return FacingLinear(*linear, class_indices(certificates.prediction, model.classes_, complaint))
     return OneByOne(model, X, threat, certificates)
 
 

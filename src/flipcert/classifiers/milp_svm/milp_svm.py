@@ -176,6 +176,9 @@ class MilpSVM(CertifiedByCosts):
         values = self._decision_values(self._check_test(X))
         return values[:, 1] if self.classes_.size == 2 else values
 
+    def _label_linear(self, X: ArrayLike) -> tuple[LabelLinearModel, NDArray[Any]] | None:
+        return (replace(self._small, labels=self._labels), self._check_test(X)) if self._is_small else None
+
     def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         rows = self._check_test(X)
         if self._is_small:

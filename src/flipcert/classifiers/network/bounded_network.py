@@ -228,6 +228,12 @@ class BoundedNetwork(CertifiedByCosts):
         check_is_fitted(self)
         return np.require(validate_data(self, X, reset=False, dtype=np.float64, order="C"), requirements="W")
 
+    def _label_linear(self, X: ArrayLike) -> tuple[LabelLinearModel, NDArray[Any]] | None:
+        # In a label space that is read from the labels, the initial parameters depend on them.
+        if self._exact is None or not self._labels.space_is_fixed:
+            return None
+        return self._exact, self._check_test(X)
+
     def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Class scores and predictions."""
         rows = self._check_test(X)

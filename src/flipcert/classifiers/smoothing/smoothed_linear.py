@@ -20,7 +20,7 @@ from flipcert.flips.source_costs import costs_in_sources
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, SOURCES, Threat
 from flipcert.labels.validation import check_choice, check_number
-from flipcert.linear.model import Block
+from flipcert.linear.model import Block, LabelLinearModel
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
 from flipcert.results.flip_costs import FlipCosts
@@ -136,6 +136,16 @@ class SmoothedLinear(KernelRidge):
         self._method = self.method
         self._noise = LabelNoise(self.flip_probability, self.classes_.size)
         return weights
+
+    def _label_linear(self, X: ArrayLike) -> tuple[LabelLinearModel, NDArray[Any]]:
+        """The ridge regression, whose predictions are deployed."""
+        check_is_fitted(self)
+        if self._method == "published":
+            raise ValueError(
+                'method="published" over-states radii, so that nothing is proven about all points together; use '
+                '"white-box", "neyman-pearson" or "kl".'
+            )
+        return self._asked(X)
 
     def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
         """What smoothing certifies against each class; attacks and exact costs are those of the ridge regression."""
