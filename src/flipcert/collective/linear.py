@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.collective.attack import find_attack
 from flipcert.collective.bound import changed_at_most
 from flipcert.collective.effects import Columns
 from flipcert.collective.facing import Facing
@@ -42,6 +43,7 @@ class FacingLinear(Facing):
         self._points: LinearPoints | None = None
         # What the linear program of each budget would choose.
         self._favourites: dict[int, Columns] = {}
+        self._at_most: dict[int, int] = {}
 
     def at_most(self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float) -> NDArray[np.int64]:
         """The bound of ``bound.py`` for relabellings."""
@@ -60,6 +62,7 @@ class FacingLinear(Facing):
         until = time.monotonic() + _FOR_PROOFS * (deadline - time.monotonic())
         at_most, favourites = changed_at_most(LabelEffects(points), budgets, threatened[:, rows] & certain, until, told)
         self._favourites = dict(zip(budgets.tolist(), favourites, strict=True))
+        self._at_most = dict(zip(budgets.tolist(), (at_most + in_doubt).tolist(), strict=True))
         return at_most + in_doubt
 
     def _prepared(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -71,14 +74,33 @@ class FacingLinear(Facing):
     def attacks(
         self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
     ) -> list[Witness | None]:
-        """Exchanges of labels, from what the linear program would choose."""
-        return [None] * budgets.size
+        """Exchanges of labels, from what the linear program would choose, until as many as proven are changed."""
+        found: list[Witness | None] = []
+        for place, (budget, own) in enumerate(zip(budgets.tolist(), threatened, strict=True)):
+            rows = np.flatnonzero(own)
+            if rows.size == 0:
+                found.append(None)
+                continue
+            until = time.monotonic() + (deadline - time.monotonic()) / (budgets.size - place)
+            points = self._points if rows.size == self._rows.size else None
+            points = LinearPoints(self._model, self._X[rows]) if points is None else points
+            # A budget may do at least what a smaller one did.
+            starts = [_rounded(self._favourites[budget], budget), *(last for last in found[-1:] if last is not None)]
+            found.append(find_attack(points, budget, until, starts, enough=self._at_most[budget]))
+        return found
 
     def predictions_after(self, attack: Witness) -> NDArray[np.int64]:
         """Weights do not depend on labels: the same model with other labels is what a new fit would be."""
         labels, left = relabelled(self._model.labels, attack)
         _, after = replace(self._model, labels=labels).scores(self._X)
         return left[after]
+
+
+def _rounded(favourites: Columns, budget: int) -> Witness:
+    """The fullest choices of a linear program, one a label, as many as the budget has."""
+    units, first = np.unique(favourites.unit, return_index=True)
+    order = np.argsort(first)[:budget]
+    return Witness(units[order], favourites.option[first[order]])
 
 
 def relabelled(labels: Labels, attack: Witness) -> tuple[Labels, NDArray[np.int64]]:
