@@ -163,6 +163,19 @@ def test_attacks_to_begin_with_are_never_made_worse(ridge_points):
     assert count_of(points, again, 6) >= count_of(points, good, 6) > 0
 
 
+@pytest.mark.parametrize("patience", [0.0, 1.0], ids=["chosen once", "chosen anew"])
+def test_few_candidates_suffice(ridge_points, monkeypatch, patience):
+    """As where there are too many samples to look at each; an attack to begin with is of none of them."""
+    for name, value in (("_CANDIDATES", 30), ("_CANDIDATES_PER_FLIP", 4), ("_RENEWING", patience)):
+        monkeypatch.setattr(f"flipcert.collective.exchange.{name}", value)
+    labels = ridge_points.labels
+    points = Points(ridge_points.columns(np.arange(labels.n_labels)), labels)
+    idle = np.abs(points.weights).sum(axis=0).argsort()[:6]
+    start = Witness.of([(int(sample), int((labels.codes[sample] + 1) % 10)) for sample in idle])
+    attack = find_attack(ridge_points, 6, time.monotonic() + 1.5, starts=[start])
+    assert count_of(points, attack, 6) >= 5
+
+
 def test_flips_that_cannot_be_made_are_left_out_of_what_is_given():
     trusted = np.array([True, False, False, False, False])
     points = Points(np.ones((1, 5)), Labels.of(np.array([0, 0, 0, 1, 1]), 2, trusted))

@@ -17,7 +17,9 @@ _CANDIDATES, _CANDIDATES_PER_FLIP, _CANDIDATE_BYTES = 1500, 12, 2**28
 # Part of the time for choosing candidates, which takes passes over all weights.
 _RENEWING = 0.4
 # Flips that are tried for the place of one, and places after which they are chosen anew.
-_TRIED, _LASTS = 400, 8
+_TRIED, _LASTS = 400, 20
+# A part of the budget; if fewer flips moved in a sweep, things have settled.
+_STILL = 0.03
 # What a point that is all but changed counts for beside one that is changed.
 _NEARLY = 0.6
 # A lead below this part of the largest score counts as a tie.
@@ -39,13 +41,14 @@ class Exchange:
         self.points, self.budget, self.deadline = points, budget, deadline
         self.random = np.random.RandomState(seed)
         self._labels = points.labels
+        self._removed = list(removed)
         self.classes = np.setdiff1d(np.arange(self._labels.n_classes), removed)
         self.held = np.flatnonzero(np.isin(self._labels.codes, removed))
         self._rest = np.flatnonzero(~np.isin(points.prediction, removed))
         self.n_removed = points.n_points - self._rest.size
         self.own = points.prediction[self._rest]
         self.base = _untied(points.scores[self._rest], self.own)
-        self.base[np.array(removed, np.int64)] = -np.inf
+        self.base[self._removed] = -np.inf
         self.scores = self.base
         lead = np.maximum(self.leads(), 0.0)
         # Points that all but tie would outweigh everything.
@@ -191,8 +194,7 @@ class Exchange:
             gains = self._light @ slope.T.astype(np.float32)
         gains -= gains[self._each, self.codes][:, None]
         gains[self._each, self.codes] = -np.inf
-        removed = np.setdiff1d(np.arange(gains.shape[1]), self.classes)
-        gains[:, removed] = -np.inf
+        gains[:, self._removed] = -np.inf
         return gains
 
     def anneal(self, weight: NDArray[np.float64], hot: float, cold: float, steps: int) -> None:
@@ -230,12 +232,12 @@ class Exchange:
         """Take out each flip in turn and put in the best there is, by a count that grows steep; till nothing moves."""
         for heat in heats:
             for _ in range(sweeps):
-                if not self._sweep(weight, heat):
+                if self._sweep(weight, heat) <= _STILL * self.budget:
                     break
                 if self.late():
                     return
 
-    def _sweep(self, weight: NDArray[np.float64], heat: float) -> bool:
+    def _sweep(self, weight: NDArray[np.float64], heat: float) -> int:
         moved = self._fill(weight, heat)
         inside = self._in_hand()
         self.random.shuffle(inside)
@@ -256,13 +258,13 @@ class Exchange:
             if worth[best] <= worth[-1] * (1 + 1e-9):
                 best = -1
             else:
-                moved = True
+                moved += 1
             self._set(int(tried[best]), int(to[best]))
         return moved
 
-    def _fill(self, weight: NDArray[np.float64], heat: float) -> bool:
+    def _fill(self, weight: NDArray[np.float64], heat: float) -> int:
         """Put in the best flips while there is room."""
-        moved = False
+        moved = 0
         room = self.budget - self._in_hand().size
         for k in range(room):
             if self.late():
@@ -275,7 +277,7 @@ class Exchange:
             worth = self._tried(which[free], new[free], weight, heat)
             best = int(worth.argmax())
             self._set(int(which[free][best]), int(new[free][best]))
-            moved = True
+            moved += 1
         return moved
 
     def _promising(self, weight: NDArray[np.float64], heat: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
