@@ -143,3 +143,41 @@ def test_other_widths_other_lengths_and_models_without_a_fit_are_refused(digits_
         model.certify_collectively(points, 2, time_limit=-1.0)
     with pytest.raises(Exception, match="not fitted"):
         flipcert.KernelRidge("linear").certify_collectively(points, 2)
+
+
+@pytest.mark.parametrize("classes", [None, [0, 1, 2]])
+@pytest.mark.parametrize("name", ["ridge", "svm", "neighbours", "smoothed"])
+def test_no_sources_change_more_than_is_proven(name, classes):
+    for seed in range(2):
+        X, y, points, trusted, truth = drawn(11 * seed + len(name) + (classes is None))
+        source = np.random.default_rng(seed).integers(0, 3, y.size)
+        model = MODELS[name](classes)
+        try:
+            model.fit(X, y, trusted=trusted, source=source)
+        except ValueError:
+            continue
+        before = model.predict(points)
+        counted = np.ones(before.size, bool) if truth is None else before == truth
+        certificate = model.certify_collectively(points, [1, 2], truth, threat="sources", time_limit=5.0)
+        for place, budget in enumerate((1, 2)):
+            most = most_changed(model, X, y, points, counted, budget, trusted, source)
+            assert certificate.changed_at_least[place] <= most <= certificate.changed_at_most[place]
+            attack = certificate.attacks[place]
+            if attack is not None:
+                assert len(attack) <= budget
+                assert set(source[attack.indices]) == set(attack.sources)
+                after = MODELS[name](classes).fit(X, attack.apply(y)).predict(points)
+                assert np.count_nonzero(counted & (after != before)) == certificate.changed_at_least[place]
+
+
+def test_too_many_sources_for_the_memory_are_met_point_by_point():
+    import sklearn
+
+    rng = np.random.default_rng(0)
+    X, points, y = rng.normal(size=(300, 3)), rng.normal(size=(200, 3)), np.arange(300) % 3
+    model = flipcert.KernelRidge("linear").fit(X, y, source=np.arange(300))
+    with sklearn.config_context(working_memory=1):
+        certificate = model.certify_collectively(points, 20, threat="sources", time_limit=5.0)
+    assert "working_memory" in certificate.why_one_by_one
+    assert certificate.changed_at_most[0] == certificate.changed_one_by_one[0]
+    assert 0 < certificate.changed_at_least[0] <= certificate.changed_at_most[0]

@@ -13,7 +13,7 @@ from flipcert.collective.linear import FacingLinear
 from flipcert.collective.one_by_one import OneByOne
 from flipcert.engine.watch import current_watcher
 from flipcert.labels.encoding import class_indices
-from flipcert.labels.threats import FLIPS, Threat
+from flipcert.labels.threats import FLIPS, SOURCES, Threat
 from flipcert.labels.validation import check_integers, check_number
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
@@ -110,10 +110,11 @@ class Targets:
 
 def _facing(model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificates: Certificates) -> Facing:
     """The model as one attack faces it on all rows of X."""
-    linear = model._label_linear(X) if threat is FLIPS else None
+    linear = model._label_linear(X) if threat in (FLIPS, SOURCES) else None
     if linear is not None:
         complaint = "{label} is none of the classes {classes}."
-        return FacingLinear(*linear, class_indices(certificates.prediction, model.classes_, complaint))
+        prediction = class_indices(certificates.prediction, model.classes_, complaint)
+        return FacingLinear(*linear, prediction, threat)
     return OneByOne(model, X, threat, certificates)
 
 

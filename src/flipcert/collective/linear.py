@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,12 @@ from flipcert.collective.effects import Columns
 from flipcert.collective.facing import Facing
 from flipcert.collective.label_effects import LabelEffects
 from flipcert.collective.points import LinearPoints
+from flipcert.collective.source_attack import find_attack_by_sources
+from flipcert.collective.source_effects import SourceEffects
+from flipcert.engine.blocks import memory_budget
 from flipcert.engine.watch import current_watcher
 from flipcert.labels.labels import Labels
+from flipcert.labels.threats import FLIPS, SOURCES, Threat
 from flipcert.linear.model import LabelLinearModel
 from flipcert.results.witness import Witness
 
@@ -25,7 +30,7 @@ _FOR_PROOFS = 0.6
 
 
 class FacingLinear(Facing):
-    """Points of a label-linear model whose labels are flipped.
+    """Points of a label-linear model whose labels are flipped, one by one or source by source.
 
     Parameters
     ----------
@@ -35,14 +40,18 @@ class FacingLinear(Facing):
         All test inputs.
     prediction : ndarray of int64
         What was predicted for each, when they were certified.
+    threat : Threat
+        Flips, or sources.
     """
 
-    def __init__(self, model: LabelLinearModel, X: NDArray[Any], prediction: NDArray[np.int64]) -> None:
-        self._model, self._X, self._prediction = model, X, prediction
+    def __init__(
+        self, model: LabelLinearModel, X: NDArray[Any], prediction: NDArray[np.int64], threat: Threat = FLIPS
+    ) -> None:
+        self._model, self._X, self._prediction, self._threat = model, X, prediction, threat
         self._rows = np.empty(0, np.int64)
         self._points: LinearPoints | None = None
         # What the linear program of each budget would choose.
-        self._favourites: dict[int, Columns] = {}
+        self._favourites: defaultdict[int, Columns] = defaultdict(_none)
         self._at_most: dict[int, int] = {}
 
     def at_most(self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float) -> NDArray[np.int64]:
@@ -59,10 +68,18 @@ class FacingLinear(Facing):
         def told(budget: int, at_most: int) -> None:
             watcher.narrowed(budget, at_most=at_most + more[budget])
 
+        if self._threat is SOURCES and SourceEffects.size(points) > memory_budget():
+            self.why_one_by_one = (
+                f"what {SOURCES.limit(points.labels):,} sources do to {points.n_points:,} points takes "
+                f"{SourceEffects.size(points) / 2**30:.1f} GiB, more than scikit-learn's working_memory"
+            )
+            self._at_most |= dict(zip(budgets.tolist(), threatened.sum(axis=1).tolist(), strict=True))
+            return threatened.sum(axis=1)
+        effects = SourceEffects(points) if self._threat is SOURCES else LabelEffects(points)
         until = time.monotonic() + _FOR_PROOFS * (deadline - time.monotonic())
-        at_most, favourites = changed_at_most(LabelEffects(points), budgets, threatened[:, rows] & certain, until, told)
-        self._favourites = dict(zip(budgets.tolist(), favourites, strict=True))
-        self._at_most = dict(zip(budgets.tolist(), (at_most + in_doubt).tolist(), strict=True))
+        at_most, favourites = changed_at_most(effects, budgets, threatened[:, rows] & certain, until, told)
+        self._favourites |= dict(zip(budgets.tolist(), favourites, strict=True))
+        self._at_most |= dict(zip(budgets.tolist(), (at_most + in_doubt).tolist(), strict=True))
         return at_most + in_doubt
 
     def _prepared(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -85,8 +102,14 @@ class FacingLinear(Facing):
             points = self._points if rows.size == self._rows.size else None
             points = LinearPoints(self._model, self._X[rows]) if points is None else points
             # A budget may do at least what a smaller one did.
-            starts = [_rounded(self._favourites[budget], budget), *(last for last in found[-1:] if last is not None)]
-            found.append(find_attack(points, budget, until, starts, enough=self._at_most[budget]))
+            known = [last for last in found[-1:] if last is not None]
+            enough = self._at_most[budget]
+            if self._threat is SOURCES:
+                sets = [self._favourites[budget].unit, *(last.sources for last in known)]
+                found.append(find_attack_by_sources(points, budget, until, sets, enough))
+            else:
+                starts = [_rounded(self._favourites[budget], budget), *known]
+                found.append(find_attack(points, budget, until, starts, enough=enough))
         return found
 
     def predictions_after(self, attack: Witness) -> NDArray[np.int64]:
@@ -94,6 +117,10 @@ class FacingLinear(Facing):
         labels, left = relabelled(self._model.labels, attack)
         _, after = replace(self._model, labels=labels).scores(self._X)
         return left[after]
+
+
+def _none() -> Columns:
+    return Columns(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def _rounded(favourites: Columns, budget: int) -> Witness:

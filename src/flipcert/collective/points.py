@@ -58,6 +58,10 @@ class LinearPoints:
         """Call ``function(points, weights)`` on every block of points, on threads; results come in order."""
         return self._each(lambda points, block: function(points, block.weights))
 
+    def each_with_offset(self, function: Callable[[slice, NDArray[Any], NDArray[np.float64]], Any]) -> Iterator[Any]:
+        """The same with what no label has a part in."""
+        return self._each(lambda points, block: function(points, block.weights, block.offset))
+
     def columns(self, samples: NDArray[np.int64]) -> NDArray[np.float64]:
         """Weights of some training samples, of shape (n_points, n_samples)."""
         out = np.empty((self.n_points, samples.size))
