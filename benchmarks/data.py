@@ -42,9 +42,11 @@ def cifar10(n_train: int = 50_000, n_test: int = 10_000, standardised: bool = Fa
         with np.load(file) as arrays:
             train, test = (arrays[part][:rows] * arrays["scale"] for part, rows in _parts(n_train, n_test))
             labels, n_classes, name = arrays["y_train"][:n_train].astype(np.int64), 10, "CIFAR-10 features"
+            truth = arrays["y_test"][:n_test].astype(np.int64)
     else:
         stand_in = synthetic(n_train, 512, 10, n_test)
         train, test, labels, n_classes, name = stand_in.train, stand_in.test, stand_in.labels, 10, stand_in.name
+        truth = stand_in.truth
     if standardised:
         # Seen without labels, so the certificate stands.
         centre, scale = train.mean(axis=0), np.maximum(train.std(axis=0), np.finfo(np.float32).tiny)
@@ -52,7 +54,7 @@ def cifar10(n_train: int = 50_000, n_test: int = 10_000, standardised: bool = Fa
         name += ", standardised"
     # Row by row in memory, as estimators want it: a copy that they had to make would count as theirs.
     rows, points = (part.astype(np.float32, order="C", copy=False) for part in (train, test))
-    return Features(rows, labels, points, n_classes, name)
+    return Features(rows, labels, points, n_classes, name, truth)
 
 
 def mnist(n_train: int = 60_000, n_test: int = 10_000) -> Features:
@@ -105,7 +107,7 @@ def synthetic(
         return rows
 
     labels, truth = (rng.integers(0, n_classes, size) for size in (n_train, n_test))
-    return Features(draw(labels), labels, draw(truth), n_classes, "synthetic stand-in")
+    return Features(draw(labels), labels, draw(truth), n_classes, "synthetic stand-in", truth)
 
 
 def _parts(n_train: int, n_test: int) -> tuple[tuple[str, int], tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks import peers_page, product
+from benchmarks import collective_page, peers_page, product
 from benchmarks.figures import GROWTH
 from benchmarks.records import Record, load
 
@@ -88,6 +88,7 @@ def render(records: Sequence[Record]) -> str:
         "## Certified accuracy\n",
         _accuracy([record for record in records if record.group == "accuracy"]),
         _rows([record for record in records if record.group == "published-network"], machines),
+        _collective([record for record in records if record.group == "collective"]),
         "## Growth\n",
         _growth([record for record in records if record.group == "growth"]),
     ]
@@ -193,6 +194,14 @@ def _accuracy(records: Sequence[Record]) -> str:
         f"hyper-parameter tuned; {records[0].data}.\n"
     )
     return text + "\n" + _table(heads, lines)
+
+
+def _collective(records: Sequence[Record]) -> str:
+    """One attack on all points: bounds and attacks against time."""
+    if not records:
+        return ""
+    table = _table(collective_page.HEADS, collective_page.lines(records))
+    return f"## One attack on all points\n\n{collective_page.TEXT}{warnings(records)}\n{table}"
 
 
 def _growth(records: Sequence[Record]) -> str:
