@@ -127,6 +127,12 @@ class Search:
         prices, n_options = self._prices, self._effects.n_options
         if prices.size <= _ALL:
             unit, option = np.nonzero(prices > 0.0)
+        elif self._effects.spent[-1] > 1:
+            unit, option = _corners(prices, self._effects.spent)
+            if self._solution is not None:
+                kept = self._solution.chosen > 1e-6
+                unit = np.concatenate([unit, self._columns.unit[kept]])
+                option = np.concatenate([option, self._columns.option[kept]])
         else:
             best = prices.max(axis=1)
             # What the last unit of the budget costs. Cheaper ones would not be chosen, at these shares.
@@ -158,8 +164,9 @@ class Search:
         matrix = self._seen.coefficients(self.cuts, self._columns)
         point = np.searchsorted(self._points, self.cuts.point)
         tolerance = 0.01 if self._solution is None else 0.002
+        unit, cost = self._columns.unit, self._effects.spent[self._columns.option]
         solution = self._solution = solve_master(
-            matrix, point, self._columns.unit, self._points.size, self.budget, tolerance, deadline
+            matrix, point, unit, self._points.size, self.budget, tolerance, deadline, cost
         )
         total = np.bincount(point, solution.shares, self._points.size)
         self.shares = _rounded_down(solution.shares / np.maximum(1.0, total)[point])
@@ -227,3 +234,21 @@ class Search:
 def _rounded_down(shares: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """Shares as multiples of a small unit."""
     return np.floor(np.asarray(shares) / _UNIT) * _UNIT
+
+
+def _corners(prices: NDArray[np.float64], spent: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Units and options that no mixture of others is better than: the upper hull of each unit's prices over costs."""
+    units, options = [], []
+    for unit, own in enumerate(prices.tolist()):
+        hull = [(0, 0.0, -1)]
+        for option, (cost, price) in enumerate(zip(spent.tolist(), own, strict=True)):
+            if price <= hull[-1][1]:
+                continue
+            while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (cost - hull[-2][0]) <= (price - hull[-2][1]) * (
+                hull[-1][0] - hull[-2][0]
+            ):
+                hull.pop()
+            hull.append((cost, price, option))
+        units += [unit] * (len(hull) - 1)
+        options += [option for _, _, option in hull[1:]]
+    return np.array(units, np.int64), np.array(options, np.int64)

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from flipcert.collective.facing import Facing
 from flipcert.collective.linear import FacingLinear
 from flipcert.collective.one_by_one import OneByOne
+from flipcert.collective.votes import FacingVotes
 from flipcert.engine.watch import current_watcher
+from flipcert.ensemble.partition_ensemble import PartitionEnsemble
 from flipcert.labels.encoding import class_indices
 from flipcert.labels.threats import FLIPS, SOURCES, Threat
 from flipcert.labels.validation import check_integers, check_number
@@ -115,6 +117,8 @@ def _facing(model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificat
         complaint = "{label} is none of the classes {classes}."
         prediction = class_indices(certificates.prediction, model.classes_, complaint)
         return FacingLinear(*linear, prediction, threat)
+    if isinstance(model, PartitionEnsemble) and threat in (FLIPS, SOURCES) and model.electorate_.parts_units(threat):
+        return FacingVotes(model, X, threat, certificates)
     return OneByOne(model, X, threat, certificates)
 
 

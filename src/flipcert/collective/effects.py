@@ -42,6 +42,11 @@ class Effects(ABC):
         """Number of points."""
         return self.gaps.shape[0]
 
+    @property
+    def spent(self) -> NDArray[np.int64]:
+        """What each option takes of the budget, in ascending order: here, any of them one."""
+        return np.ones(self.n_options, np.int64)
+
     @abstractmethod
     def prices(self, asked: Sequence[tuple[Cuts, NDArray[np.float64]]]) -> list[NDArray[np.float64]]:
         """For each set of cuts with a share of each: shares times coefficients, added up for every choice.

@@ -1,7 +1,7 @@
 """The linear program behind a collective bound on the columns seen so far, solved by an interior-point method.
 
     maximise  sum b_t   subject to   b_t <= (G x)_j  for every cut j of t,   b <= 1,   x >= 0,
-              sum x <= r,   and at most one choice a unit.
+              sum of cost * x <= r,   and at most one choice a unit.
 
 G is dense, with a few hundred to a few thousand rows and columns: Cholesky factors of whichever side is shorter make
 short work of it, where a simplex method meets a degenerate program. Nothing here has to be trusted. The multipliers of
@@ -49,11 +49,12 @@ class Solution:
 
 
 class _Program(NamedTuple):
-    """Coefficients, the point of each cut, the unit of each column (as places), and where units begin."""
+    """Coefficients, the point of each cut, unit (as places) and cost of each column, and where units begin."""
 
     matrix: Vector
     point: NDArray[np.int64]
     unit: NDArray[np.int64]
+    cost: Vector
     starts: NDArray[np.int64]
     budget: float
     n_points: int
@@ -71,11 +72,12 @@ class _Program(NamedTuple):
 
     def rows(self, chosen: Vector, changed: Vector) -> tuple[Vector, ...]:
         """What stands on the left of all inequalities: cuts, points, the budget, units."""
-        return changed[self.point] - self.matrix @ chosen, changed, np.array([chosen.sum()]), self.by_unit(chosen)
+        spent = np.array([self.cost @ chosen])
+        return changed[self.point] - self.matrix @ chosen, changed, spent, self.by_unit(chosen)
 
     def columns(self, y: tuple[Vector, ...]) -> tuple[Vector, Vector]:
         """The same, transposed: what multipliers of the inequalities add up to, for columns and points."""
-        return y[2] + y[3][self.unit] - self.matrix.T @ y[0], self.by_point(y[0]) + y[1]
+        return self.cost * y[2] + y[3][self.unit] - self.matrix.T @ y[0], self.by_point(y[0]) + y[1]
 
 
 def solve_master(
@@ -86,25 +88,28 @@ def solve_master(
     budget: int,
     tolerance: float,
     deadline: float,
+    costs: NDArray[np.int64] | None = None,
 ) -> Solution:
     """Solve the program to a relative gap of ``tolerance``, or as far as there is time.
 
-    Rows of the matrix ascend by point, columns by unit.
+    Rows of the matrix ascend by point, columns by unit. Columns cost 1 each, unless told otherwise.
     """
+    cost = np.ones(unit.size) if costs is None else costs.astype(np.float64)
     starts = np.flatnonzero(np.diff(unit, prepend=-1))
     places = np.searchsorted(unit[starts], unit)
-    program = _Program(matrix, point, places, starts, float(budget), n_points)
+    program = _Program(matrix, point, places, cost, starts, float(budget), n_points)
     # Primal variables and slacks of the inequalities; their multipliers and the reduced costs.
-    chosen, changed = np.full(unit.size, min(0.5, budget / unit.size)), np.full(n_points, 0.5)
+    chosen, changed = np.full(unit.size, min(0.5, budget / cost.sum())), np.full(n_points, 0.5)
     right = (np.zeros(point.size), np.ones(n_points), np.array([float(budget)]), np.ones(starts.size))
     left = program.rows(chosen, changed)
     slack: tuple[Vector, ...] = tuple(np.maximum(own - used, 0.1) for own, used in zip(right, left, strict=True))
     share = 0.5 / np.bincount(point, minlength=n_points)[point]
     worth = matrix.T @ share
-    price = max(float(np.partition(worth, -min(budget, worth.size))[-min(budget, worth.size)]), 0.01)
-    more = np.maximum(0.1, np.maximum.reduceat(worth, starts) - price + 0.1)
+    count = min(budget, worth.size)
+    price = max(float(np.partition(worth / cost, -count)[-count]), 0.01)
+    more = np.maximum(0.1, np.maximum.reduceat(worth - price * cost, starts) + 0.1)
     y: tuple[Vector, ...] = (share, np.full(n_points, 0.5), np.array([price]), more)
-    reduced: tuple[Vector, ...] = (np.maximum(0.1, price + more[places] - worth), np.full(n_points, 0.2))
+    reduced: tuple[Vector, ...] = (np.maximum(0.1, price * cost + more[places] - worth), np.full(n_points, 0.2))
     v: tuple[Vector, ...] = (chosen, changed)
     best, smallest = Solution(float(n_points), share, chosen, changed), np.inf
     with np.errstate(all="ignore"):
@@ -197,8 +202,9 @@ Solver = Callable[[list[Vector], list[Vector]], tuple[Vector, ...]]
 def _by_cuts(program: _Program, ease: tuple[Vector, ...], stiff: tuple[Vector, ...]) -> Solver:
     """Multipliers from a system in the cuts, once points, budget and units are eliminated."""
     matrix, point, unit = program.matrix, program.point, program.unit
-    of_unit = program.by_unit(ease[0])
-    units, points = of_unit + stiff[3], ease[1] + stiff[1]
+    spent = program.cost * ease[0]
+    of_unit = program.by_unit(spent)
+    units, points = program.by_unit(ease[0]) + stiff[3], ease[1] + stiff[1]
     # Of a unit with one column, what is eliminated is a smaller ease of that. (NumPy knows a product with itself.)
     several = program.several
     halves = matrix * np.sqrt(np.where(several, ease[0], ease[0] * (stiff[3] / units)[unit]))
@@ -211,8 +217,8 @@ def _by_cuts(program: _Program, ease: tuple[Vector, ...], stiff: tuple[Vector, .
     system += (point[:, None] == point) * (ease[1] - ease[1] ** 2 / points)[point]
     system[np.diag_indices(point.size)] += stiff[0]
     factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-    edge = matrix @ (ease[0] * (of_unit / units)[unit] - ease[0])
-    corner = ease[0].sum() + stiff[2] - (of_unit**2 / units).sum()
+    edge = matrix @ (ease[0] * (of_unit / units)[unit] - spent)
+    corner = program.cost @ spent + stiff[2] - (of_unit**2 / units).sum()
     bent = scipy.linalg.cho_solve(factor, edge, check_finite=False)
 
     def solve(towards: list[Vector], missing: list[Vector]) -> tuple[Vector, ...]:
@@ -242,7 +248,7 @@ def _by_columns(program: _Program, ease: tuple[Vector, ...], stiff: tuple[Vector
     points = 1.0 / ease[1] + program.by_point(1.0 / stiff[0]) + 1.0 / stiff[1]
     halves = of_point / np.sqrt(points)[:, None]
     system -= halves.T @ halves
-    system += 1.0 / stiff[2]
+    system += np.outer(program.cost, program.cost / stiff[2])
     system += (unit[:, None] == unit) * (1.0 / stiff[3])[unit]
     system[np.diag_indices(unit.size)] += 1.0 / ease[0]
     factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)

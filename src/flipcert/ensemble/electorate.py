@@ -59,9 +59,13 @@ class Electorate(ABC):
     def _sources(self) -> SharedSources:
         return SharedSources(self.labels, [voter.members for voter in self.voters])
 
+    def parts_units(self, threat: Threat) -> bool:
+        """Whether no unit of the threat reaches several voters; sources may."""
+        return threat is not SOURCES or self._sources.apart
+
     def outcome(self, threat: Threat) -> Outcome:
         """What makes a proof of ballots: the rule, as long as no unit of the threat reaches several voters."""
-        return self._sources if threat is SOURCES and not self._sources.apart else self.rule
+        return self.rule if self.parts_units(threat) else self._sources
 
     def can_be_turned(self, threat: Threat) -> NDArray[np.bool_]:
         """Which voters an attacker can reach; new rows can go to any."""

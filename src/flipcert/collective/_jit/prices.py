@@ -19,19 +19,22 @@ from flipcert.engine.jit import compiled, inlined
 
 
 @inlined
-def _part(gain, floor, inverse):
+def _part(gain, floor, inverse, cap):
     """The coefficient of one rival; an infinite inverse makes any gain above the floor enough."""
     above = gain - floor
     share = above * inverse if above > 0.0 else 0.0
-    return share if share < 1.0 else 1.0
+    return share if share < cap else cap
 
 
 @compiled
-def relabelling(weight, label, first, floor, inverse, worth):
-    """Write the coefficient of giving a label each class to ``worth``; return what is to be added to all of them."""
+def relabelling(weight, label, first, floor, inverse, cap, worth):
+    """Write the coefficient of giving a label each class to ``worth``; return what is to be added to all of them.
+
+    ``cap`` is the most that each rival counts for.
+    """
     n_classes = worth.size
     if label == first:
-        gone = _part(1.0, floor[n_classes], inverse[n_classes])
+        gone = _part(1.0, floor[n_classes], inverse[n_classes], cap[n_classes])
         if not weight > 0.0:
             for c in range(n_classes):
                 worth[c] = 0.0
@@ -39,25 +42,25 @@ def relabelling(weight, label, first, floor, inverse, worth):
         most = second = gone
         which = -1
         for c in range(n_classes):
-            share = _part(weight, floor[c], inverse[c])
+            share = _part(weight, floor[c], inverse[c], cap[c])
             if share > most:
                 most, second, which = share, most, c
             elif share > second:
                 second = share
         for c in range(n_classes):
-            worth[c] = max(second if c == which else most, _part(2.0 * weight, floor[c], inverse[c]))
+            worth[c] = max(second if c == which else most, _part(2.0 * weight, floor[c], inverse[c], cap[c]))
         return 0.0
     if weight > 0.0:
         for c in range(n_classes):
-            worth[c] = _part(weight, floor[c], inverse[c])
+            worth[c] = _part(weight, floor[c], inverse[c], cap[c])
         return 0.0
     size = -weight
-    own = _part(size, floor[label], inverse[label])
-    most = _part(2.0 * size, floor[label], inverse[label])
+    own = _part(size, floor[label], inverse[label], cap[label])
+    most = _part(2.0 * size, floor[label], inverse[label], cap[label])
     for c in range(n_classes):
         worth[c] = 0.0
         if c != label:
-            most = max(most, _part(size, floor[c], inverse[c]))
+            most = max(most, _part(size, floor[c], inverse[c], cap[c]))
     worth[first] = most - own
     return own
 
@@ -70,7 +73,7 @@ def add_prices(weights, labels, prediction, first_cut, cuts, shares, prices, com
     from ``first_cut[t]`` on. Everything is at least zero, so that sums err by a share of themselves.
     """
     n_classes = prices.shape[1]
-    worth = np.empty(n_classes)
+    worth, cap = np.empty(n_classes), np.ones(n_classes + 1)
     for t in range(weights.shape[0]):
         for j in range(first_cut[t], first_cut[t + 1]):
             share = shares[j]
@@ -91,7 +94,7 @@ def add_prices(weights, labels, prediction, first_cut, cuts, shares, prices, com
                 label = labels.codes[i]
                 if not labels.movable[i] or (2.0 * abs(weight) <= lowest and not (gone and label == prediction[t])):
                     continue
-                common[i] += share * relabelling(weight, label, prediction[t], floor, inverse, worth)
+                common[i] += share * relabelling(weight, label, prediction[t], floor, inverse, cap, worth)
                 for c in range(n_classes):
                     prices[i, c] += share * worth[c]
 
@@ -103,7 +106,7 @@ def coefficients(weights, codes, to, sample, prediction, point, cuts, out):
     ``weights`` and ``codes`` are those of the samples that are relabelled, which ascend; ``sample`` tells which of them
     each relabelling is about. What a cut leaves out is told by places among these samples.
     """
-    worth = np.empty(cuts.floor.shape[1] - 1)
+    worth, cap = np.empty(cuts.floor.shape[1] - 1), np.ones(cuts.floor.shape[1])
     for j in range(point.size):
         t = point[j]
         at, end = cuts.first_left_out[j], cuts.first_left_out[j + 1]
@@ -119,5 +122,6 @@ def coefficients(weights, codes, to, sample, prediction, point, cuts, out):
                     worth[:] = 0.0
                     more = 0.0
                 else:
-                    more = relabelling(weights[t, i], codes[i], prediction[t], cuts.floor[j], cuts.inverse[j], worth)
+                    floor, inverse = cuts.floor[j], cuts.inverse[j]
+                    more = relabelling(weights[t, i], codes[i], prediction[t], floor, inverse, cap, worth)
             out[j, k] = more + worth[to[k]]

@@ -1,0 +1,104 @@
+"""Test points on which label-linear voters vote: the weights of all voters, their votes and how far these lead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.blocks import block_rows, filled, map_threads, memory_budget
+from flipcert.ensemble.linear_votes import LinearVotes
+from flipcert.flips._jit.ladder import rounding_slack
+from flipcert.flips.costs import score_block
+from flipcert.labels.labels import Labels
+
+# Blocks whose results wait to be added up.
+_TOGETHER = 8
+
+
+class VotePoints:
+    """Rows of inputs, met in passes; weights are kept where there is room for them.
+
+    Columns of weights, and with them all samples here, are in the order of the voters.
+
+    Attributes
+    ----------
+    labels : Labels
+        Labels of all columns.
+    members : ndarray of int64
+        The training sample of each column.
+    bounds : ndarray of int64
+        Columns of voter i are those from ``bounds[i]`` to ``bounds[i + 1]``.
+    voter : ndarray of int64
+        The voter of each column.
+    votes : ndarray of int64 of shape (n_points, n_voters)
+        What each votes for, exactly.
+    gaps : ndarray of float64 of shape (n_points, n_voters, n_classes)
+        By how much its vote leads each class, rounded down; 0 if that may be a tie.
+    """
+
+    def __init__(self, electorate: LinearVotes, X: NDArray[Any], n_jobs: int | None) -> None:
+        self._electorate, self._X, self._n_jobs = electorate, X, n_jobs
+        self.members = np.concatenate([voter.members for voter in electorate.voters])
+        self.bounds = electorate.weights.bounds
+        self.voter = np.repeat(np.arange(len(electorate.voters)), np.diff(self.bounds))
+        whole = electorate.labels
+        trusted = ~whole.coded.movable[self.members]
+        self.labels = Labels.of(whole.codes[self.members], whole.n_classes, trusted, whole.space_is_fixed)
+        self._height = block_rows(max(1, X.shape[0]), electorate.bytes_per_row)
+        self._held: dict[int, NDArray[Any]] | None = None
+        if X.shape[0] * electorate.bytes_per_row <= memory_budget():
+            blocks = self.each(lambda _, weights: weights)
+            self._held = dict(zip(range(0, self.n_points, self._height), blocks, strict=True))
+        parts = list(self.each(self._counted))
+        self.votes, self.gaps = (np.concatenate([part[k] for part in parts]) for k in range(2))
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return int(self._X.shape[0])
+
+    def each(self, function: Callable[[slice, NDArray[Any]], Any]) -> Iterator[Any]:
+        """Call ``function(points, weights)`` on every block of points, on threads; results come in order."""
+        starts = list(range(0, self.n_points, self._height))
+        for place in range(0, len(starts), _TOGETHER):
+            yield from map_threads(
+                lambda start: function(*self._block(start)), starts[place : place + _TOGETHER], self._n_jobs
+            )
+
+    def columns(self, samples: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Weights of some columns, of shape (n_points, n_samples)."""
+        out = np.empty((self.n_points, samples.size))
+
+        def copied(points: slice, weights: NDArray[Any]) -> None:
+            out[points] = weights[:, samples]
+
+        for _ in self.each(copied):
+            pass
+        return out
+
+    def _block(self, start: int) -> tuple[slice, NDArray[Any]]:
+        """Points of a block, and their weights."""
+        rows = self._X[start : start + self._height]
+        points = slice(start, start + rows.shape[0])
+        if self._held is not None:
+            return points, self._held[start]
+        with self._electorate.weights.lent(filled(rows, self._height), rows.shape[0]) as (weights, _):
+            return points, np.array(weights)
+
+    def _counted(self, _: slice, weights: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Votes of a block, and gaps of all voters, at least."""
+        n_voters, n_classes = self.bounds.size - 1, self.labels.n_classes
+        votes = np.empty((weights.shape[0], n_voters), np.int64)
+        gaps = np.empty((weights.shape[0], n_voters, n_classes))
+        for i, labels in enumerate(self._electorate.weights.labels):
+            own = np.ascontiguousarray(weights[:, self._electorate.weights.of(i)])
+            scores, votes[:, i] = score_block(own, labels, np.zeros((own.shape[0], n_classes)))
+            totals = np.abs(own.astype(np.float64)).sum(axis=1)
+            slack = np.array([rounding_slack(total, labels.n_labels + n_classes + 8) for total in totals])
+            leads = np.take_along_axis(scores, votes[:, i, None], axis=1) - scores - slack[:, None]
+            # Where everything overflows, nothing is known of leads.
+            gaps[:, i] = np.maximum(np.nan_to_num(leads, nan=0.0, neginf=0.0), 0.0)
+        return votes, gaps

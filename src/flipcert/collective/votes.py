@@ -1,0 +1,163 @@
+"""One attack on points of a partition ensemble: what it can change at most, and what was found."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import validate_data
+
+from flipcert.collective.ballot_effects import BallotEffects
+from flipcert.collective.bound import changed_at_most
+from flipcert.collective.effects import Effects
+from flipcert.collective.facing import Facing
+from flipcert.collective.one_by_one import OneByOne
+from flipcert.collective.vote_effects import VoteEffects
+from flipcert.collective.vote_points import VotePoints
+from flipcert.engine.watch import current_watcher
+from flipcert.ensemble.black_box import BlackBox, blackbox_ballots
+from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.partition_ensemble import PartitionEnsemble
+from flipcert.ensemble.votes.ballots import Ballots
+from flipcert.ensemble.white_box import WhiteBox
+from flipcert.labels.encoding import class_indices
+from flipcert.labels.threats import FLIPS, Threat
+from flipcert.results.certificates import Certificates
+from flipcert.results.witness import Witness
+
+# Part of the time that goes to proofs; attacks have the rest. And part of that for what costs of votes prove alone.
+_FOR_PROOFS, _FOR_TURNS = 0.6, 0.4
+# Points whose costs are asked for at once: between them there is a look at the clock.
+_AT_ONCE = 256
+
+
+class Poll(NamedTuple):
+    """Votes on some points: who votes for what, what turning each voter costs at least, and whose votes are steady."""
+
+    votes: NDArray[np.int64]
+    costs: NDArray[np.int64]
+    steady: NDArray[np.bool_]
+
+
+class FacingVotes(Facing):
+    """Points on which voters vote, none of whom shares a flip (or source) with another.
+
+    Parameters
+    ----------
+    model : PartitionEnsemble
+        The ensemble.
+    X : array-like
+        All test inputs.
+    threat : Threat
+        Flips, or sources each of which touches one partition.
+    certificates : Certificates
+        What is known of each point by itself.
+    """
+
+    def __init__(self, model: PartitionEnsemble, X: ArrayLike, threat: Threat, certificates: Certificates) -> None:
+        self._model, self._X, self._threat = model, X, threat
+        self._prediction = class_indices(
+            certificates.prediction, model.classes_, "{label} is none of the classes {classes}."
+        )
+        self._alone = OneByOne(model, X, threat, certificates)
+        self._rows = np.empty(0, np.int64)
+        self._points: VotePoints | None = None
+        self._poll = Poll(np.empty((0, 0), np.int64), np.empty((0, 0, 0), np.int64), np.empty(0, np.bool_))
+
+    def at_most(self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float) -> NDArray[np.int64]:
+        """The bounds of ``bound.py`` for voters that are turned, and for labels of label-linear ones."""
+        if not threatened.any():
+            return np.zeros(budgets.size, np.int64)
+        now = time.monotonic()
+        until = now + _FOR_PROOFS * (deadline - now)
+        rows = self._prepared(np.flatnonzero(threatened.any(axis=0)), until)
+        bounded = np.stack([self._bounded(rows, own[rows], int(r)) for own, r in zip(threatened, budgets, strict=True)])
+        # Of all others nothing is known.
+        more = threatened.sum(axis=1) - bounded.sum(axis=1)
+        best = dict(zip(budgets.tolist(), threatened.sum(axis=1).tolist(), strict=True))
+        watcher = current_watcher()
+
+        def told(budget: int, proven: int) -> None:
+            proven += int(more[np.searchsorted(budgets, budget)])
+            if proven < best[budget]:
+                best[budget] = proven
+                watcher.narrowed(budget, at_most=proven)
+
+        for place, budget in enumerate(budgets.tolist()):
+            own = np.flatnonzero(bounded[place])
+            effects: Effects = VoteEffects(self._poll.votes[own], self._poll.costs[own], budget)
+            now = time.monotonic()
+            soon = now + _FOR_TURNS * (until - now) / (budgets.size - place)
+            (proven,), _ = changed_at_most(effects, budgets[[place]], np.ones((1, own.size), np.bool_), soon, told)
+            told(budget, int(proven))
+        if isinstance(self._model.electorate_, WhiteBox) and self._threat is FLIPS and time.monotonic() < until:
+            turns = VoteEffects(self._poll.votes, self._poll.costs, int(budgets[-1]))
+            effects = BallotEffects(self._points_of(rows), turns)
+            changed_at_most(effects, budgets, bounded, until, told)
+        return np.array([best[budget] for budget in budgets.tolist()])
+
+    def _points_of(self, rows: NDArray[np.int64]) -> VotePoints:
+        """Weights of all voters on the rows whose votes are at hand."""
+        if self._points is None:
+            electorate = self._model.electorate_
+            assert isinstance(electorate, WhiteBox)
+            inputs = validate_data(
+                self._model, _safe_indexing(self._X, rows), reset=False, dtype=[self._model.dtype_], order="C"
+            )
+            self._points = VotePoints(electorate, inputs, self._model.n_jobs)
+            # The same rows in the same blocks.
+            assert np.array_equal(self._points.votes, self._poll.votes)
+        return self._points
+
+    def _bounded(self, rows: NDArray[np.int64], threatened: NDArray[np.bool_], budget: int) -> NDArray[np.bool_]:
+        """Threatened points of which votes prove something."""
+        winner = self._model.electorate_.rule.scores(self._poll.votes, self._model.classes_.size).argmax(axis=1)
+        # In other blocks, products may round in another way; if that matters, anything may be.
+        proven = threatened & (winner == self._prediction[rows])
+        if budget >= self._threat.to_remove(self._model._labels).min():
+            # Voters that nobody touches may vote otherwise once a class is gone.
+            proven &= self._poll.steady
+        return proven
+
+    def _prepared(self, rows: NDArray[np.int64], until: float) -> NDArray[np.int64]:
+        """Rows whose votes are at hand: those asked for, and maybe others that were asked for before."""
+        if not np.isin(rows, self._rows).all():
+            self._rows, self._poll, self._points = rows, self._polled(rows, until), None
+        return self._rows
+
+    def _polled(self, rows: NDArray[np.int64], until: float) -> Poll:
+        """Votes, with the costs of as many points as there is time for; one unit may do anything to the others."""
+        electorate, threat = self._model.electorate_, self._threat
+        asked = _safe_indexing(self._X, rows)
+        votes = self._model._votes(asked)
+        steady = isinstance(electorate, BlackBox) and not electorate.any_empty
+        known = blackbox_ballots(electorate, votes, threat, steady)
+        poll = Poll(votes, known.lower, known.steady)
+        if isinstance(electorate, BlackBox):
+            return poll
+
+        def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
+            return voters.ballots(block, n_rows, threat, False, 0.0)
+
+        for start in range(0, rows.size, _AT_ONCE):
+            if time.monotonic() > until:
+                break
+            places = np.arange(start, min(start + _AT_ONCE, rows.size))
+            parts = self._model.ask(_safe_indexing(asked, places), ballots, threat=threat)
+            same = (np.concatenate([part.votes for part in parts]) == votes[places]).all(axis=1)
+            poll.costs[places[same]] = np.concatenate([part.lower for part in parts])[same]
+            poll.steady[places[same]] = np.concatenate([part.steady for part in parts])[same]
+        return poll
+
+    def attacks(
+        self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
+    ) -> list[Witness | None]:
+        """The smallest known attack on one threatened point."""
+        return self._alone.attacks(budgets, threatened, deadline)
+
+    def predictions_after(self, attack: Witness) -> NDArray[np.int64]:
+        """What is known after the attack on one point."""
+        return self._alone.predictions_after(attack)

@@ -1,0 +1,152 @@
+"""One attack on all points of a partition ensemble, against all attacks there are."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
+
+import flipcert
+from flipcert.collective.bound import Search
+from flipcert.collective.vote_effects import VoteEffects
+from flipcert.ensemble.votes.radius import change_costs
+from tests.ensemble.test_grey_box import Attacking, Quoting
+from tests.helpers.collective_oracle import most_changed
+
+BASES = {
+    "ridge": flipcert.KernelRidge("linear", reg=1.0),
+    "little ridge": flipcert.KernelRidge("linear", reg=0.01),
+    "svm": flipcert.KernelSVM("rbf"),
+    "neighbours": flipcert.WeightedNeighbors(n_neighbors=1),
+    "tree": DecisionTreeClassifier(random_state=0),
+    "costs": Quoting(),
+    "costs and attacks": Attacking(),
+}
+
+
+def drawn(seed):
+    """A tiny problem: whole numbers, where ties are, or any."""
+    rng = np.random.default_rng(seed)
+    n, n_points, n_voters = int(rng.integers(5, 8)), int(rng.integers(3, 7)), int(rng.integers(2, 6))
+    X, points = rng.integers(-3, 4, (n, 2)).astype(float), rng.integers(-3, 4, (n_points, 2)).astype(float)
+    if seed % 2:
+        X, points = rng.normal(size=(n, 2)), rng.normal(size=(n_points, 2))
+    y = np.concatenate([[0, 1, 2], rng.integers(0, 3, n - 3)])
+    trusted = rng.random(n) < 0.3 if seed % 3 == 0 else None
+    truth = rng.integers(0, 3, n_points) if seed % 4 == 0 else None
+    return X, y, points, trusted, truth, n_voters
+
+
+@pytest.mark.parametrize("classes", [None, [0, 1, 2]])
+@pytest.mark.parametrize("name", BASES)
+def test_no_attack_changes_more_than_is_proven_and_the_one_found_does_what_is_said(name, classes):
+    X, y, points, trusted, truth, n_voters = drawn(10 * len(name) + (classes is None))
+    model = flipcert.PartitionEnsemble(BASES[name], n_voters, classes=classes, n_jobs=1).fit(X, y, trusted=trusted)
+    before = model.predict(points)
+    counted = np.ones(before.size, bool) if truth is None else before == truth
+    certificate = model.certify_collectively(points, [1, 2], truth, time_limit=5.0)
+    assert certificate.why_one_by_one is None
+    for place, budget in enumerate((1, 2)):
+        least, proven = certificate.changed_at_least[place], certificate.changed_at_most[place]
+        most = most_changed(model, X, y, points, counted, budget, trusted)
+        assert least <= most <= proven <= certificate.changed_one_by_one[place]
+        attack = certificate.attacks[place]
+        if attack is None:
+            assert least == 0
+            continue
+        assert len(attack) <= budget
+        assert trusted is None or not trusted[attack.indices].any()
+        after = clone(model).fit(X, attack.apply(y)).predict(points)
+        assert np.count_nonzero(counted & (after != before)) >= least
+
+
+@pytest.mark.parametrize("name", ["ridge", "tree"])
+def test_sources_that_touch_one_partition_each_are_units_too(name):
+    X, y, points, _, _, _ = drawn(3)
+    source = np.arange(y.size) % 4
+    model = flipcert.PartitionEnsemble(BASES[name], 3, partition="source", classes=[0, 1, 2], n_jobs=1)
+    model.fit(X, y, source=source)
+    certificate = model.certify_collectively(points, [1, 2], threat="sources")
+    assert certificate.why_one_by_one is None
+    units = [set(np.flatnonzero(source == own).tolist()) for own in range(4)]
+    before = model.predict(points)
+    most = dict.fromkeys((1, 2), 0)
+    for budget in most:
+        for chosen in itertools.combinations(units, budget):
+            places = sorted(set().union(*chosen))
+            for labels in itertools.product(range(3), repeat=len(places)):
+                changed = y.copy()
+                changed[places] = labels
+                after = clone(model).fit(X, changed, source=source).predict(points)
+                most[budget] = max(most[budget], int(np.count_nonzero(after != before)))
+    for place, budget in enumerate((1, 2)):
+        assert most[budget] <= certificate.changed_at_most[place] <= certificate.changed_one_by_one[place]
+
+
+def test_sources_that_touch_several_partitions_are_left_to_single_points():
+    X, y, points, _, _, _ = drawn(3)
+    model = flipcert.PartitionEnsemble(BASES["ridge"], 3, classes=[0, 1, 2]).fit(X, y, source=np.arange(y.size) % 2)
+    certificate = model.certify_collectively(points, 1, threat="sources")
+    assert "not what the same flips do" in certificate.why_one_by_one
+
+
+def changes_of_votes(votes, costs, budget, n_classes):
+    """The most rows whose winner changes if flips are dealt out to voters, each turned wherever it can be."""
+    n_points, n_voters = votes.shape
+    winner = np.array([np.bincount(own, minlength=n_classes).argmax() for own in votes])
+    most = 0
+    for spent in itertools.product(range(budget + 1), repeat=n_voters):
+        if sum(spent) > budget:
+            continue
+        changed = 0
+        for t in range(n_points):
+            options = [
+                [c for c in range(n_classes) if c == votes[t, i] or costs[t, i, c] <= spent[i]] for i in range(n_voters)
+            ]
+            changed += any(
+                np.bincount(own, minlength=n_classes).argmax() != winner[t] for own in itertools.product(*options)
+            )
+        most = max(most, changed)
+    return most
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_shares_of_any_cuts_prove_what_turned_voters_do(seed):
+    rng = np.random.default_rng(seed)
+    n_points, n_voters, n_classes, budget = 5, int(rng.integers(2, 5)), 3, int(rng.integers(1, 4))
+    votes = rng.integers(0, n_classes, (n_points, n_voters))
+    costs = rng.integers(1, 4, (n_points, n_voters, n_classes))
+    np.put_along_axis(costs, votes[:, :, None], 0, axis=2)
+    most = changes_of_votes(votes, costs, budget, n_classes)
+    effects = VoteEffects(votes, costs, budget)
+    winner, cheapest, _ = change_costs(votes, costs)
+    np.testing.assert_array_equal(effects.winner, winner)
+    np.testing.assert_array_equal(effects.costs.min(axis=1), np.minimum(cheapest, budget + 1))
+    search = Search(effects, budget, np.flatnonzero(cheapest <= budget))
+    while not search.finished:
+        for _ in range(20):
+            search.shares = np.floor(rng.random(search.shares.size) / len(search.shares) * n_points * 2**20) / 2**20
+            total = np.bincount(search.cuts.point, search.shares, n_points)[search.cuts.point]
+            search.shares = np.floor(search.shares / np.maximum(1.0, total) * 2**20) / 2**20
+            (prices,) = effects.prices([(search.cuts, search.shares)])
+            search.hears(prices)
+            assert search.at_most >= most
+        search.goes_on(np.inf)
+        if not search.finished:
+            (prices,) = effects.prices([(search.cuts, search.shares)])
+            search.hears(prices)
+            assert search.at_most >= most
+
+
+def test_more_flips_never_do_less_and_no_time_proves_what_holds_point_by_point(digits):
+    X, y, points, truth = digits
+    model = flipcert.PartitionEnsemble(DecisionTreeClassifier(random_state=0), 20).fit(X, y)
+    certificate = model.certify_collectively(points, [1, 2, 3, 5, 8, 30], truth, time_limit=20.0)
+    assert np.all(np.diff(certificate.changed_at_most) >= 0)
+    assert np.all(certificate.changed_at_most <= certificate.changed_one_by_one)
+    assert certificate.changed_at_most[0] < certificate.changed_one_by_one[0]
+    at_once = model.certify_collectively(points, [1, 2], truth, time_limit=1e-9)
+    np.testing.assert_array_equal(at_once.changed_at_most, at_once.changed_one_by_one)
