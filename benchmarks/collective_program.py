@@ -24,7 +24,10 @@ def most_changed(
     sample, to = np.array(moves).T
     pairs = [(t, c) for t in range(n_points) for c in range(n_classes) if c != first[t]]
     n_moves, n_pairs = len(moves), len(pairs)
-    rows, columns, values, upper = [], [], [], []
+    rows: list[Any] = []
+    columns: list[Any] = []
+    values: list[Any] = []
+    upper: list[float] = []
 
     def add(column: Any, value: Any, limit: float) -> None:
         column, value = np.broadcast_arrays(column, value)

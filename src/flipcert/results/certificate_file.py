@@ -6,12 +6,11 @@ import json
 import os
 from collections.abc import Mapping
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.files import whole_file
 from flipcert.results.columns import SPACE, Kind, columns_of, header_of, values_of
 from flipcert.results.storable import (
     check_exposure,
@@ -22,6 +21,7 @@ from flipcert.results.storable import (
     read_stored,
     storable_labels,
     told_in,
+    write_stored,
 )
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ _FORMAT, _FIRST_FORMAT = "flipcert-certificates-2", "flipcert-certificates-1"
 
 def write_certificates(path: str | os.PathLike[str], certificates: Certificates) -> None:
     """Write a file of certificates; what could not be read again is refused."""
-    arrays = arrays_of(certificates)
-    with whole_file(path) as file:
-        np.savez_compressed(file, **cast(dict[str, Any], arrays))
+    write_stored(path, arrays_of(certificates))
 
 
 def read_certificates(kind: type[Own], path: str | os.PathLike[str]) -> Own:

@@ -7,12 +7,11 @@ import os
 from collections.abc import Mapping
 from itertools import pairwise
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.files import whole_file
 from flipcert.labels.threats import DELETIONS, EDITS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
 from flipcert.results.columns import SPACE
 from flipcert.results.storable import (
@@ -24,6 +23,7 @@ from flipcert.results.storable import (
     read_stored,
     storable_labels,
     told_in,
+    write_stored,
 )
 from flipcert.results.witness import Witness
 
@@ -52,9 +52,7 @@ _LENGTHS = "attack_lengths"
 
 def write_collective(path: str | os.PathLike[str], certificate: CollectiveCertificate) -> None:
     """Write a file of one collective certificate; what could not be read again is refused."""
-    arrays = arrays_of(certificate)
-    with whole_file(path) as file:
-        np.savez_compressed(file, **cast(dict[str, Any], arrays))
+    write_stored(path, arrays_of(certificate))
 
 
 def read_collective(kind: type[Own], path: str | os.PathLike[str]) -> Own:

@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from reprlib import repr as short
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.files import refuse_odd_files
+from flipcert.engine.files import refuse_odd_files, whole_file
 from flipcert.engine.npz import read_arrays
 from flipcert.labels.threats import SOURCES, THREATS
 from flipcert.results.columns import SPACE
@@ -20,6 +20,12 @@ Made = TypeVar("Made")
 
 # Kinds of labels, as NumPy calls them: booleans, numbers, strings, bytes, dates; and those that are Python's objects.
 _PLAIN, _OBJECTS = "biufUSmM", "OT"
+
+
+def write_stored(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays to a file, whole or not at all."""
+    with whole_file(path) as file:
+        np.savez_compressed(file, **cast(dict[str, Any], dict(arrays)))
 
 
 def read_stored(path: str | os.PathLike[str], make: Callable[[dict[str, NDArray[Any]]], Made], called: str) -> Made:

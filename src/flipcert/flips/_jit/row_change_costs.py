@@ -20,7 +20,6 @@ from flipcert.flips._jit.ladder import (
     VALUE,
     highest,
     leader,
-    rounding_slack,
 )
 from flipcert.flips._jit.row_changes import (
     DELETE,
@@ -30,6 +29,7 @@ from flipcert.flips._jit.row_changes import (
     all_exact,
     change_cost,
     cheapest_row_change,
+    most_of_new_row,
 )
 from flipcert.flips._jit.row_replacements import clears, replacement_cost
 from flipcert.flips._jit.select import build, score_row
@@ -244,11 +244,8 @@ def class_cost_rows(weights, labels, offset, threat, most, real, movable, n_mova
     for t in range(weights.shape[0]):
         row = weights[t]
         total, largest, negative = score_row(row, labels, offset[t], scores, ladder)
-        bound, known = most[t], max(real[t], 0.0)
-        if threat != DELETE:
-            bound = max(bound, largest)
-            total += bound
-        slack = rounding_slack(2.0 * total, row.size + n_classes + 8)
+        bound, total, slack = most_of_new_row(threat, most[t], largest, total, row.size + n_classes)
+        known = max(real[t], 0.0)
         decided[t] = False
         sensitive[t] = tolerance[t] > 0.0
         if not slack < np.inf:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine._jit.bits import lowest_bit
-from flipcert.engine.jit import compiled
+from flipcert.engine.jit import compiled, inlined
 from flipcert.flips._jit.ladder import (
     BINS,
     COUNT,
@@ -179,6 +179,16 @@ def cheapest_row_change(ladder, scores, threat, new, movable, slack, unreachable
     return best, first, rival, min(margin, lead), winner
 
 
+@inlined
+def most_of_new_row(threat, most, largest, total, n_terms):
+    """The most that a new row may weigh, the sum of all magnitudes with it, and the error bound of sums."""
+    bound = most
+    if threat != DELETE:
+        bound = max(bound, largest)
+        total += bound
+    return bound, total, rounding_slack(2.0 * total, n_terms + 8)
+
+
 @compiled
 def change_rows(weights, labels, offset, threat, most, real, movable, unreachable, ladder,
                 prediction, second, lower, upper, rival, target, margin, decided):  # fmt: skip
@@ -191,11 +201,8 @@ def change_rows(weights, labels, offset, threat, most, real, movable, unreachabl
     for t in range(weights.shape[0]):
         row = weights[t]
         total, largest, _ = score_row(row, labels, offset[t], scores, ladder)
-        bound, known = most[t], max(real[t], 0.0)
-        if threat != DELETE:
-            bound = max(bound, largest)
-            total += bound
-        slack = rounding_slack(2.0 * total, row.size + n_classes + 8)
+        bound, total, slack = most_of_new_row(threat, most[t], largest, total, row.size + n_classes)
+        known = max(real[t], 0.0)
         guess = highest(scores)
         second[t] = runner_up(scores, guess) if n_classes > 1 else guess
         gap = scores[guess] - scores[second[t]]

@@ -125,13 +125,7 @@ def attack_the_first(tables, scores, target, first, slack, unreachable, gains, u
         for j in range(used.size):
             if used[j] == 0 and (best < 0 or gains[j] > gains[best]):
                 best = j
-        used[best] = 1
-        record[TAKEN, n_classes, step] = best
-        record[LIFTED, n_classes, step] = target
-        record[RIVAL, n_classes, step] = first
-        _hand_over(tables, best, target, first, current, after)
-        for q in range(n_classes):
-            current[q] = after[q]
+        _take(tables, best, target, first, step, used, record, current, after)
     winner = leader(current, slack)
     if winner != UNDECIDED and winner != first and count < upper[winner]:
         upper[winner] = count
@@ -272,19 +266,26 @@ def attack_greedily(tables, scores, target, slack, unreachable, used, record, ve
                     best = j
         if best < 0:
             return unreachable
-        used[best] = 1
-        record[TAKEN, n_classes, step] = best
-        record[LIFTED, n_classes, step] = target
-        record[RIVAL, n_classes, step] = rival
-        _hand_over(tables, best, target, rival, current, after)
-        for q in range(n_classes):
-            current[q] = after[q]
+        _take(tables, best, target, rival, step, used, record, current, after)
         ahead = is_ahead(current, target, slack)
         if ahead == UNDECIDED:
             return UNDECIDED
         if ahead == 1:
             return step + 1
     return unreachable
+
+
+@compiled
+def _take(tables, source, target, rival, step, used, record, current, after):
+    """Let one more source do its best for the target against the rival, and note that down as a step."""
+    n_classes = current.size
+    used[source] = 1
+    record[TAKEN, n_classes, step] = source
+    record[LIFTED, n_classes, step] = target
+    record[RIVAL, n_classes, step] = rival
+    _hand_over(tables, source, target, rival, current, after)
+    for q in range(n_classes):
+        current[q] = after[q]
 
 
 @compiled
