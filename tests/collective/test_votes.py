@@ -60,6 +60,10 @@ def test_no_attack_changes_more_than_is_proven_and_the_one_found_does_what_is_sa
         assert len(attack) <= budget
         assert trusted is None or not trusted[attack.indices].any()
         after = clone(model).fit(X, attack.apply(y)).predict(points)
+        if name in ("ridge", "little ridge", "svm", "neighbours"):
+            np.testing.assert_array_equal(after, certificate.prediction_after[place])
+            assert np.count_nonzero(counted & (after != before)) == least
+        # Of others, no more is known of an attack than what it does to one point.
         assert np.count_nonzero(counted & (after != before)) >= least
 
 
@@ -139,6 +143,17 @@ def test_any_shares_of_any_cuts_prove_what_turned_voters_do(seed):
             (prices,) = effects.prices([(search.cuts, search.shares)])
             search.hears(prices)
             assert search.at_most >= most
+
+
+def test_shared_flips_prove_more_than_costs_and_one_attack_changes_many(digits):
+    X, y, points, truth = digits
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge("linear", reg=10.0), 10, classes=range(10)).fit(X, y)
+    certificate = model.certify_collectively(points, [2, 6], truth, time_limit=20.0)
+    assert np.all(certificate.changed_at_most < 0.6 * certificate.changed_one_by_one)
+    assert np.all(certificate.changed_at_least >= 2)
+    for budget, attack, after in zip((2, 6), certificate.attacks, certificate.prediction_after, strict=True):
+        assert len(attack) <= budget
+        np.testing.assert_array_equal(clone(model).fit(X, attack.apply(y)).predict(points), after)
 
 
 def test_more_flips_never_do_less_and_no_time_proves_what_holds_point_by_point(digits):

@@ -35,6 +35,8 @@ class VotePoints:
         The voter of each column.
     votes : ndarray of int64 of shape (n_points, n_voters)
         What each votes for, exactly.
+    scores : ndarray of float64 of shape (n_points, n_voters, n_classes)
+        Scores of all voters, rounded.
     gaps : ndarray of float64 of shape (n_points, n_voters, n_classes)
         By how much its vote leads each class, rounded down; 0 if that may be a tie.
     """
@@ -53,7 +55,7 @@ class VotePoints:
             blocks = self.each(lambda _, weights: weights)
             self._held = dict(zip(range(0, self.n_points, self._height), blocks, strict=True))
         parts = list(self.each(self._counted))
-        self.votes, self.gaps = (np.concatenate([part[k] for part in parts]) for k in range(2))
+        self.votes, self.scores, self.gaps = (np.concatenate([part[k] for part in parts]) for k in range(3))
 
     @property
     def n_points(self) -> int:
@@ -88,17 +90,35 @@ class VotePoints:
         with self._electorate.weights.lent(filled(rows, self._height), rows.shape[0]) as (weights, _):
             return points, np.array(weights)
 
-    def _counted(self, _: slice, weights: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Votes of a block, and gaps of all voters, at least."""
+    def pull(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each sample would add to a weighted sum of scores with each label.
+
+        Slopes are of shape (n_points, n_voters, n_classes), what comes back of shape (n_labels, n_classes).
+        """
+
+        def of_block(points: slice, weights: NDArray[Any]) -> NDArray[np.float64]:
+            out = np.empty((self.labels.n_labels, self.labels.n_classes))
+            own = slopes[points].astype(weights.dtype)
+            for p, (begin, end) in enumerate(zip(self.bounds[:-1], self.bounds[1:], strict=True)):
+                out[begin:end] = weights[:, begin:end].T @ own[:, p]
+            return out
+
+        total = np.zeros((self.labels.n_labels, self.labels.n_classes))
+        for own in self.each(of_block):
+            total += own
+        return total
+
+    def _counted(self, _: slice, weights: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Votes and scores of a block, and gaps of all voters, at least."""
         n_voters, n_classes = self.bounds.size - 1, self.labels.n_classes
         votes = np.empty((weights.shape[0], n_voters), np.int64)
-        gaps = np.empty((weights.shape[0], n_voters, n_classes))
+        scores, gaps = (np.empty((weights.shape[0], n_voters, n_classes)) for _ in range(2))
         for i, labels in enumerate(self._electorate.weights.labels):
             own = np.ascontiguousarray(weights[:, self._electorate.weights.of(i)])
-            scores, votes[:, i] = score_block(own, labels, np.zeros((own.shape[0], n_classes)))
+            scores[:, i], votes[:, i] = score_block(own, labels, np.zeros((own.shape[0], n_classes)))
             totals = np.abs(own.astype(np.float64)).sum(axis=1)
             slack = np.array([rounding_slack(total, labels.n_labels + n_classes + 8) for total in totals])
-            leads = np.take_along_axis(scores, votes[:, i, None], axis=1) - scores - slack[:, None]
+            leads = np.take_along_axis(scores[:, i], votes[:, i, None], axis=1) - scores[:, i] - slack[:, None]
             # Where everything overflows, nothing is known of leads.
             gaps[:, i] = np.maximum(np.nan_to_num(leads, nan=0.0, neginf=0.0), 0.0)
-        return votes, gaps
+        return votes, scores, gaps

@@ -12,9 +12,11 @@ from sklearn.utils.validation import validate_data
 
 from flipcert.collective.ballot_effects import BallotEffects
 from flipcert.collective.bound import changed_at_most
-from flipcert.collective.effects import Effects
+from flipcert.collective.effects import Columns, Effects
 from flipcert.collective.facing import Facing
+from flipcert.collective.linear import relabelled
 from flipcert.collective.one_by_one import OneByOne
+from flipcert.collective.vote_attack import VoteAttack
 from flipcert.collective.vote_effects import VoteEffects
 from flipcert.collective.vote_points import VotePoints
 from flipcert.engine.watch import current_watcher
@@ -23,7 +25,9 @@ from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.partition_ensemble import PartitionEnsemble
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.white_box import WhiteBox
+from flipcert.flips.costs import score_block
 from flipcert.labels.encoding import class_indices
+from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, Threat
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
@@ -32,6 +36,8 @@ from flipcert.results.witness import Witness
 _FOR_PROOFS, _FOR_TURNS = 0.6, 0.4
 # Points whose costs are asked for at once: between them there is a look at the clock.
 _AT_ONCE = 256
+# Numbers that an attack holds of votes, at most: points, voters and classes.
+_ROOM = 2**25
 
 
 class Poll(NamedTuple):
@@ -65,6 +71,9 @@ class FacingVotes(Facing):
         self._alone = OneByOne(model, X, threat, certificates)
         self._rows = np.empty(0, np.int64)
         self._points: VotePoints | None = None
+        # What the linear program of each budget would choose, and what was proven.
+        self._favourites: dict[int, Columns] = {}
+        self._proven: dict[int, int] = {}
         self._poll = Poll(np.empty((0, 0), np.int64), np.empty((0, 0, 0), np.int64), np.empty(0, np.bool_))
 
     def at_most(self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float) -> NDArray[np.int64]:
@@ -93,10 +102,12 @@ class FacingVotes(Facing):
             soon = now + _FOR_TURNS * (until - now) / (budgets.size - place)
             (proven,), _ = changed_at_most(effects, budgets[[place]], np.ones((1, own.size), np.bool_), soon, told)
             told(budget, int(proven))
-        if isinstance(self._model.electorate_, WhiteBox) and self._threat is FLIPS and time.monotonic() < until:
+        if self._shares_flips and time.monotonic() < until:
             turns = VoteEffects(self._poll.votes, self._poll.costs, int(budgets[-1]))
             effects = BallotEffects(self._points_of(rows), turns)
-            changed_at_most(effects, budgets, bounded, until, told)
+            _, favourites = changed_at_most(effects, budgets, bounded, until, told)
+            self._favourites |= dict(zip(budgets.tolist(), favourites, strict=True))
+        self._proven |= best
         return np.array([best[budget] for budget in budgets.tolist()])
 
     def _points_of(self, rows: NDArray[np.int64]) -> VotePoints:
@@ -155,9 +166,54 @@ class FacingVotes(Facing):
     def attacks(
         self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
     ) -> list[Witness | None]:
-        """The smallest known attack on one threatened point."""
-        return self._alone.attacks(budgets, threatened, deadline)
+        """Exchanges of labels of label-linear voters; of others, the smallest known attack on one threatened point."""
+        alone = self._alone.attacks(budgets, threatened, deadline)
+        if not self._shares_flips or not threatened.any():
+            return alone
+        rows = self._prepared(np.flatnonzero(threatened.any(axis=0)), deadline)
+        points = self._points_of(rows)
+        column = np.empty(points.labels.n_labels, np.int64)
+        column[points.members] = np.arange(column.size)
+        found: list[Witness | None] = []
+        for place, budget in enumerate(budgets.tolist()):
+            # A budget may do at least what a smaller one did.
+            known = [own for own in (*found[-1:], alone[place]) if own is not None]
+            until = time.monotonic() + (deadline - time.monotonic()) / (budgets.size - place)
+            own = np.flatnonzero(threatened[place, rows])
+            own = own[: max(1, _ROOM // points.gaps[0].size)]
+            if budget == 0 or own.size == 0 or time.monotonic() >= until:
+                found.append(known[0] if known else None)
+                continue
+            starts = [
+                dict(zip(column[attack.indices].tolist(), attack.labels.tolist(), strict=True)) for attack in known
+            ]
+            favourites = self._favourites.get(budget)
+            if favourites is not None:
+                starts.append(dict(zip(favourites.unit.tolist()[:budget], favourites.option.tolist(), strict=False)))
+            attack = VoteAttack(points, own, budget, until).find(starts, self._proven.get(budget, own.size))
+            found.append(attack if attack is not None else alone[place])
+        return found
+
+    @property
+    def _shares_flips(self) -> bool:
+        """Whether it is known what the same flips do to all points."""
+        return isinstance(self._model.electorate_, WhiteBox) and self._threat is FLIPS
 
     def predictions_after(self, attack: Witness) -> NDArray[np.int64]:
-        """What is known after the attack on one point."""
-        return self._alone.predictions_after(attack)
+        """Weights do not depend on labels: the same voters with other labels are what a new fit would be."""
+        if not self._shares_flips:
+            return self._alone.predictions_after(attack)
+        labels, left = relabelled(self._model._labels, attack)
+
+        def votes(voters: Electorate, block: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+            assert isinstance(voters, WhiteBox)
+            counts = np.zeros((n_rows, left.size), np.int64)
+            offset = np.zeros(counts.shape)
+            with voters.weights.lent(block, n_rows) as (weights, _):
+                for i, voter in enumerate(voters.voters):
+                    own = Labels.of(labels.codes[voter.members], left.size)
+                    _, vote = score_block(np.ascontiguousarray(weights[:, voters.weights.of(i)]), own, offset)
+                    counts[np.arange(n_rows), vote] += 1
+            return counts.argmax(axis=1)
+
+        return left[np.concatenate(self._model.ask(self._X, votes))]
