@@ -10,8 +10,12 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 import flipcert
+from flipcert.collective.ballot_effects import BallotEffects
 from flipcert.collective.bound import Search
+from flipcert.collective.cuts import cuts_of
+from flipcert.collective.effects import Columns
 from flipcert.collective.vote_effects import VoteEffects
+from flipcert.collective.vote_points import VotePoints
 from flipcert.ensemble.votes.radius import change_costs
 from tests.ensemble.test_grey_box import Attacking, Quoting
 from tests.helpers.collective_oracle import most_changed
@@ -129,20 +133,83 @@ def test_any_shares_of_any_cuts_prove_what_turned_voters_do(seed):
     winner, cheapest, _ = change_costs(votes, costs)
     np.testing.assert_array_equal(effects.winner, winner)
     np.testing.assert_array_equal(effects.costs.min(axis=1), np.minimum(cheapest, budget + 1))
-    search = Search(effects, budget, np.flatnonzero(cheapest <= budget))
+    any_shares_hold(effects, budget, np.flatnonzero(cheapest <= budget), most, rng)
+
+
+def any_shares_hold(effects, budget, rows, most, rng):
+    """Try random shares of all cuts that a search comes by, and its own."""
+    search = Search(effects, budget, rows)
     while not search.finished:
-        for _ in range(20):
-            search.shares = np.floor(rng.random(search.shares.size) / len(search.shares) * n_points * 2**20) / 2**20
-            total = np.bincount(search.cuts.point, search.shares, n_points)[search.cuts.point]
-            search.shares = np.floor(search.shares / np.maximum(1.0, total) * 2**20) / 2**20
+        own = search.shares
+        for k in range(20):
+            if k < 19:
+                drawn = rng.random(own.size) ** rng.integers(1, 6)
+                total = np.bincount(search.cuts.point, drawn, effects.n_points)[search.cuts.point]
+                search.shares = np.floor(drawn / np.maximum(1.0, total) * 2**20) / 2**20
+            else:
+                search.shares = own
             (prices,) = effects.prices([(search.cuts, search.shares)])
             search.hears(prices)
             assert search.at_most >= most
+            # Choices are worth the same one by one and in a pass over all of them.
+            unit, option = np.nonzero(prices > 0.0)
+            seen = effects.seen(np.unique(unit))
+            worth = search.shares @ seen.coefficients(search.cuts, Columns(unit, option))
+            np.testing.assert_allclose(worth, prices[unit, option], rtol=1e-9, atol=1e-12)
         search.goes_on(np.inf)
-        if not search.finished:
-            (prices,) = effects.prices([(search.cuts, search.shares)])
-            search.hears(prices)
-            assert search.at_most >= most
+
+
+def shared_flips(seed, budget):
+    """A tiny ensemble with the effects of its labels."""
+    X, y, points, trusted, _, n_voters = drawn(seed)
+    model = flipcert.PartitionEnsemble(BASES["ridge"], n_voters, classes=[0, 1, 2], n_jobs=1)
+    model.fit(X, y, trusted=trusted)
+    turns = VoteEffects(*model.voter_costs(points), budget)
+    return model, (X, y, points, trusted), turns, VotePoints(model.electorate_, points, 1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_shares_of_any_cuts_prove_what_flips_do(seed):
+    budget = 1 + seed % 2
+    model, (X, y, points, trusted), turns, weighed = shared_flips(seed, budget)
+    most = most_changed(model, X, y, points, np.ones(len(points), bool), budget, trusted)
+    rows = np.flatnonzero(turns.costs.min(axis=1) <= budget)
+    any_shares_hold(BallotEffects(weighed, turns), budget, rows, most, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flip_moves_the_share_of_a_vote_that_it_closes_of_the_gap(seed):
+    budget, theta = 3, (0.0, 0.5, 0.8)[seed % 3]
+    _, _, turns, weighed = shared_flips(seed, budget)
+    effects = BallotEffects(weighed, turns)
+    codes, n_points = weighed.labels.codes, weighed.n_points
+    units = np.arange(codes.size)
+    columns = Columns(np.repeat(units, 3), np.tile(np.arange(3), codes.size))
+    which = np.arange(n_points)
+    none = [np.empty(0, np.int64)] * n_points
+    cuts = cuts_of(which, effects.gaps, effects.costs <= budget, budget, np.full(n_points, theta), none)
+    given = effects.seen(units).coefficients(cuts, columns)
+    weights = weighed.columns(units)
+    for t, k in itertools.product(range(n_points), range(columns.unit.size)):
+        i, new = columns.unit[k], columns.option[k]
+        voter, old, winner = weighed.voter[i], codes[i], turns.winner[t]
+        vote = weighed.votes[t, voter]
+        if new == old:
+            continue
+        moved = [0.0] * 3
+        for q in range(3):
+            closes = weights[t, i] * ((old == vote) - int(old == q) - int(new == vote) + int(new == q))
+            if q != vote and closes > 0:
+                gap = weighed.gaps[t, voter, q]
+                moved[q] = min(1.0, closes / gap) if gap > 0 else 1.0
+        expected = 0.0
+        for c in range(3):
+            if c == winner or c == vote or effects.costs[t, c] > budget:
+                continue
+            effect = max(2 * moved[c], *moved) if vote == winner else moved[c]
+            gap = effects.gaps[t, c]
+            expected = max(expected, min(1.0, max(0.0, effect - theta * gap / budget) / (gap * (1 - theta))))
+        np.testing.assert_allclose(given[t, k], expected, atol=1e-9)
 
 
 def test_shared_flips_prove_more_than_costs_and_one_attack_changes_many(digits):
