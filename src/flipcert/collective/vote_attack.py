@@ -125,28 +125,31 @@ class VoteAttack:
     def _take(self, flips: dict[int, int]) -> None:
         """Have these flips in hand and no others."""
         wanted = dict(list(flips.items())[: self._budget])
-        for column in [own for own in self._to if own not in wanted]:
-            self._set(column, self._code(column))
-        for column, to in wanted.items():
-            self._set(column, to)
+        new = {own: self._code(own) for own in self._to if own not in wanted} | wanted
+        for (column, to), weights in zip(new.items(), self._weights_of(list(new)), strict=True):
+            self._set(column, to, weights)
 
     def _drop(self, share: float) -> None:
         inside = list(self._to)
-        for k in self._random.permutation(len(inside))[: max(1, round(share * len(inside)))].tolist():
-            self._set(inside[k], self._code(inside[k]))
+        dropped = [inside[k] for k in self._random.permutation(len(inside))[: max(1, round(share * len(inside)))]]
+        for column, weights in zip(dropped, self._weights_of(dropped), strict=True):
+            self._set(column, self._code(column), weights)
 
     def _code(self, column: int) -> int:
         return int(self._points.labels.codes[column])
 
-    def _set(self, column: int, to: int, weights: NDArray[np.float64] | None = None) -> bool:
+    def _weights_of(self, columns: Sequence[int]) -> NDArray[np.float64]:
+        """Weights of some labels on all points, of shape (n_columns, n_points)."""
+        weights = self._points.columns(np.array(columns, np.int64))[self._rows]
+        return np.ascontiguousarray(weights.T)
+
+    def _set(self, column: int, to: int, weights: NDArray[np.float64]) -> bool:
         """Give a label a class, unless that empties a class which the label space would lose."""
         old = self._to.get(column, self._code(column))
         if old == to:
             return True
         if self._left[old] <= 1 and not self._points.labels.space_is_fixed:
             return False
-        if weights is None:
-            weights = self._points.columns(np.array([column]))[self._rows, 0]
         set_label(
             self._scores, self._gaps, self._winner, int(self._points.voter[column]), weights, old, to,
             self._parts, self._now, self._soft, self._counts,
@@ -172,27 +175,21 @@ class VoteAttack:
                 tried, to, rows = self._promising(weight, heat, inside)
             before = None
             if column is not None:
-                before = self._to.get(column)
-                if before is None or not self._set(column, self._code(column)):
+                before, own = self._to.get(column), self._weights_of([column])
+                if before is None or not self._set(column, self._code(column), own[0]):
                     continue
-            free = np.array([int(own) not in self._to for own in tried], np.bool_)
-            if not free.any():
-                if column is not None and before is not None:
-                    self._set(column, before)
-                continue
+            free = np.flatnonzero([int(other) not in self._to for other in tried])
             worth = self._tried(tried[free], to[free], rows[free], weight, heat)
-            best = int(worth.argmax())
-            if column is not None and before is not None:
-                own = self._points.columns(np.array([column]))[self._rows].T.copy()
-                again = self._tried(np.array([column]), np.array([before]), own, weight, heat)[0]
-                if worth[best] <= again * (1 + 1e-9):
-                    self._set(column, before)
-                    continue
-            place = np.flatnonzero(free)[best]
-            if self._set(int(tried[place]), int(to[place]), rows[place]):
+            best = int(worth.argmax()) if worth.size else -1
+            if column is None or before is None:
+                moved += best >= 0 and self._set(int(tried[free[best]]), int(to[free[best]]), rows[free[best]])
+                continue
+            again = self._tried(np.array([column]), np.array([before]), own, weight, heat)[0]
+            better = best >= 0 and worth[best] > again * (1 + 1e-9)
+            if better and self._set(int(tried[free[best]]), int(to[free[best]]), rows[free[best]]):
                 moved += 1
-            elif column is not None and before is not None:
-                self._set(column, before)
+            else:
+                self._set(column, before, own[0])
         return moved
 
     def _tried(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.blocks import block_rows, filled, map_threads, memory_budget
+from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.linear_votes import LinearVotes
 from flipcert.flips._jit.ladder import rounding_slack
 from flipcert.flips.costs import score_block
@@ -41,7 +42,8 @@ class VotePoints:
         By how much its vote leads each class, rounded down; 0 if that may be a tie.
     """
 
-    def __init__(self, electorate: LinearVotes, X: NDArray[Any], n_jobs: int | None) -> None:
+    def __init__(self, electorate: Electorate, X: NDArray[Any], n_jobs: int | None) -> None:
+        assert isinstance(electorate, LinearVotes), "weights are known of label-linear voters only"
         self._electorate, self._X, self._n_jobs = electorate, X, n_jobs
         self.members = np.concatenate([voter.members for voter in electorate.voters])
         self.bounds = electorate.weights.bounds

@@ -19,6 +19,7 @@ from flipcert.collective.one_by_one import OneByOne
 from flipcert.collective.vote_attack import VoteAttack
 from flipcert.collective.vote_effects import VoteEffects
 from flipcert.collective.vote_points import VotePoints
+from flipcert.engine.blocks import memory_budget
 from flipcert.engine.watch import current_watcher
 from flipcert.ensemble.black_box import BlackBox, blackbox_ballots
 from flipcert.ensemble.electorate import Electorate
@@ -68,6 +69,7 @@ class FacingVotes(Facing):
         self._prediction = class_indices(
             certificates.prediction, model.classes_, "{label} is none of the classes {classes}."
         )
+        self._radius_upper = certificates.radius_upper
         self._alone = OneByOne(model, X, threat, certificates)
         self._rows = np.empty(0, np.int64)
         self._points: VotePoints | None = None
@@ -113,15 +115,16 @@ class FacingVotes(Facing):
     def _points_of(self, rows: NDArray[np.int64]) -> VotePoints:
         """Weights of all voters on the rows whose votes are at hand."""
         if self._points is None:
-            electorate = self._model.electorate_
-            assert isinstance(electorate, WhiteBox)
-            inputs = validate_data(
-                self._model, _safe_indexing(self._X, rows), reset=False, dtype=[self._model.dtype_], order="C"
-            )
-            self._points = VotePoints(electorate, inputs, self._model.n_jobs)
+            self._points = VotePoints(self._model.electorate_, self._inputs(rows), self._model.n_jobs)
             # The same rows in the same blocks.
             assert np.array_equal(self._points.votes, self._poll.votes)
         return self._points
+
+    def _inputs(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Some rows as voters take them."""
+        asked, model = _safe_indexing(self._X, rows), self._model
+        inputs: NDArray[Any] = validate_data(model, asked, reset=False, dtype=[model.dtype_], order="C")
+        return inputs
 
     def _bounded(self, rows: NDArray[np.int64], threatened: NDArray[np.bool_], budget: int) -> NDArray[np.bool_]:
         """Threatened points of which votes prove something."""
@@ -170,20 +173,17 @@ class FacingVotes(Facing):
         alone = self._alone.attacks(budgets, threatened, deadline)
         if not self._shares_flips or not threatened.any():
             return alone
-        rows = self._prepared(np.flatnonzero(threatened.any(axis=0)), deadline)
-        points = self._points_of(rows)
-        column = np.empty(points.labels.n_labels, np.int64)
-        column[points.members] = np.arange(column.size)
         found: list[Witness | None] = []
         for place, budget in enumerate(budgets.tolist()):
             # A budget may do at least what a smaller one did.
             known = [own for own in (*found[-1:], alone[place]) if own is not None]
             until = time.monotonic() + (deadline - time.monotonic()) / (budgets.size - place)
-            own = np.flatnonzero(threatened[place, rows])
-            own = own[: max(1, _ROOM // points.gaps[0].size)]
-            if budget == 0 or own.size == 0 or time.monotonic() >= until:
+            if budget == 0 or not threatened[place].any() or time.monotonic() >= until:
                 found.append(known[0] if known else None)
                 continue
+            points, own = self._attacked(threatened[place], until)
+            column = np.empty(points.labels.n_labels, np.int64)
+            column[points.members] = np.arange(column.size)
             starts = [
                 dict(zip(column[attack.indices].tolist(), attack.labels.tolist(), strict=True)) for attack in known
             ]
@@ -193,6 +193,19 @@ class FacingVotes(Facing):
             attack = VoteAttack(points, own, budget, until).find(starts, self._proven.get(budget, own.size))
             found.append(attack if attack is not None else alone[place])
         return found
+
+    def _attacked(self, threatened: NDArray[np.bool_], until: float) -> tuple[VotePoints, NDArray[np.int64]]:
+        """Points whose weights are held, and places of threatened ones: as many as there is room for, the nearest."""
+        electorate, rows = self._model.electorate_, np.flatnonzero(threatened)
+        size = min(
+            _ROOM // (len(electorate.voters) * electorate.n_classes), memory_budget() // electorate.bytes_per_row
+        )
+        if rows.size > size:
+            nearest = np.argsort(self._radius_upper[rows], kind="stable")[: max(1, size)]
+            rows = np.sort(rows[nearest])
+        if not np.isin(rows, self._rows).all() or self._rows.size > size:
+            return VotePoints(electorate, self._inputs(rows), self._model.n_jobs), np.arange(rows.size)
+        return self._points_of(self._rows), np.searchsorted(self._rows, rows)
 
     @property
     def _shares_flips(self) -> bool:
