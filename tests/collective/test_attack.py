@@ -133,8 +133,9 @@ def ridge_points():
     """Correct points of a ridge model on digits."""
     X_train, y_train, X_test, y_test = digits()
     model = flipcert.KernelRidge(kernel="linear", reg=10.0).fit(X_train, y_train)
-    points = LinearPoints(model.label_linear_, np.ascontiguousarray(X_test))
-    return LinearPoints(model.label_linear_, np.ascontiguousarray(X_test[points.prediction == y_test]))
+    X_test = np.ascontiguousarray(X_test)
+    points = LinearPoints(model.label_linear_, X_test, np.arange(y_test.size))
+    return LinearPoints(model.label_linear_, X_test, np.flatnonzero(points.prediction == y_test))
 
 
 def test_a_shared_budget_changes_several_digits(ridge_points):

@@ -21,7 +21,7 @@ from tests.helpers.collective_oracle import most_changed, naive_coefficients
 def effects_of(X, y, points, classes=(0, 1, 2), trusted=None):
     model = flipcert.KernelRidge("linear", reg=0.3, classes=classes).fit(X, y, trusted=trusted)
     linear, rows = model._asked(points)
-    return model, LabelEffects(LinearPoints(linear, rows))
+    return model, LabelEffects(LinearPoints(linear, rows, np.arange(rows.shape[0])))
 
 
 @pytest.mark.parametrize("theta", [0.0, 0.5, 0.8])

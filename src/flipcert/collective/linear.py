@@ -60,7 +60,8 @@ class FacingLinear(Facing):
         points = self._points
         if points is None:
             return np.zeros(budgets.size, np.int64)
-        # In other blocks, products may round in another way; if that matters, anything may be.
+        # Where they were certified in other blocks, products may have rounded in another way; if that matters, anything
+        # may be.
         certain = points.prediction == self._prediction[rows]
         in_doubt = np.count_nonzero(threatened[:, rows] & ~certain, axis=1)
         more, watcher = dict(zip(budgets.tolist(), in_doubt.tolist(), strict=True)), current_watcher()
@@ -85,7 +86,7 @@ class FacingLinear(Facing):
     def _prepared(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows whose weights are at hand: those asked for, and maybe others that were asked for before."""
         if not np.isin(rows, self._rows).all():
-            self._rows, self._points = rows, LinearPoints(self._model, self._X[rows])
+            self._rows, self._points = rows, LinearPoints(self._model, self._X, rows)
         return self._rows
 
     def attacks(
@@ -100,7 +101,7 @@ class FacingLinear(Facing):
                 continue
             until = time.monotonic() + (deadline - time.monotonic()) / (budgets.size - place)
             points = self._points if rows.size == self._rows.size else None
-            points = LinearPoints(self._model, self._X[rows]) if points is None else points
+            points = LinearPoints(self._model, self._X, rows) if points is None else points
             # A budget may do at least what a smaller one did.
             known = [last for last in found[-1:] if last is not None]
             enough = self._at_most[budget]

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.collective._jit.pairs import pair_costs
-from flipcert.engine.blocks import block_rows, map_threads, memory_budget
+from flipcert.engine.blocks import map_threads, memory_budget
 from flipcert.flips.costs import score_block
 from flipcert.labels.labels import Labels
-from flipcert.linear.model import Block, LabelLinearModel
+from flipcert.linear.model import LabelLinearModel
 
 # Blocks whose results wait to be added up.
 _TOGETHER = 8
 
 
+class Block(NamedTuple):
+    """Some points: weights of all training samples, and what no label has a part in."""
+
+    weights: NDArray[Any]
+    offset: NDArray[np.float64]
+
+
 class LinearPoints:
     """Rows of inputs under a label-linear model, met in passes; weights are kept where there is room for them.
+
+    They are the very weights that a job on all inputs uses, so that what is proven is about the same numbers.
+
+    Parameters
+    ----------
+    model : LabelLinearModel
+        The model.
+    X : ndarray
+        All inputs.
+    rows : ndarray of int64
+        The points: some of them, in ascending order.
 
     Attributes
     ----------
@@ -35,15 +54,13 @@ class LinearPoints:
         Flips that lift each class above the prediction, at least.
     """
 
-    def __init__(self, model: LabelLinearModel, X: NDArray[Any]) -> None:
-        self._model, self._X = model, X
+    def __init__(self, model: LabelLinearModel, X: NDArray[Any], rows: NDArray[np.int64]) -> None:
+        self._model, self._X, self._rows = model, X, rows
         self.labels: Labels = model.labels
-        self._height = block_rows(max(1, X.shape[0]), model.weights.bytes_per_row)
         self._held: dict[int, Block] | None = None
-        size = X.shape[0] * model.labels.n_labels * np.dtype(model.weights.dtype).itemsize
-        if size <= memory_budget():
-            blocks = self._each(lambda _, block: block)
-            self._held = dict(zip(range(0, self.n_points, self._height), blocks, strict=True))
+        self._starts = model.block_starts(X, rows)
+        if rows.size * model.labels.n_labels * np.dtype(model.weights.dtype).itemsize <= memory_budget():
+            self._held = dict(zip(self._starts[:-1], self._each(lambda _, block: block), strict=True))
         parts = list(self._each(lambda _, block: _scored(block, self.labels)))
         self.scores, self.prediction, self.gaps, self.costs = (
             np.concatenate([part[k] for part in parts]) for k in range(4)
@@ -52,7 +69,7 @@ class LinearPoints:
     @property
     def n_points(self) -> int:
         """Number of points."""
-        return int(self._X.shape[0])
+        return self._rows.size
 
     def each(self, function: Callable[[slice, NDArray[Any]], Any]) -> Iterator[Any]:
         """Call ``function(points, weights)`` on every block of points, on threads; results come in order."""
@@ -84,20 +101,19 @@ class LinearPoints:
         return total
 
     def _each(self, function: Callable[[slice, Block], Any]) -> Iterator[Any]:
-        starts = list(range(0, self.n_points, self._height))
-        for place in range(0, len(starts), _TOGETHER):
+        ranges = list(pairwise(self._starts))
+        for place in range(0, len(ranges), _TOGETHER):
             yield from map_threads(
-                lambda start: function(*self._block(start)), starts[place : place + _TOGETHER], self._model.n_jobs
+                lambda own: function(slice(*own), self._block(*own)),
+                ranges[place : place + _TOGETHER],
+                self._model.n_jobs,
             )
 
-    def _block(self, start: int) -> tuple[slice, Block]:
-        """Points of a block, and what is known of them."""
-        rows = self._X[start : start + self._height]
-        points = slice(start, start + rows.shape[0])
+    def _block(self, start: int, stop: int) -> Block:
         if self._held is not None:
-            return points, self._held[start]
-        block = self._model.formed_block(rows, self._height)
-        return points, Block(*(own[: rows.shape[0]] for own in block))
+            return self._held[start]
+        rows = self._rows[start:stop]
+        return Block(self._model.formed(self._X, rows), self._model.formed_offset(self._X, rows))
 
 
 def _scored(block: Block, labels: Labels) -> tuple[NDArray[Any], ...]:

@@ -129,7 +129,7 @@ class LabelLinearModel:
 
         # Weights of the whole block that a row was in: the same to the bit.
         height = block_rows(X.shape[0], self.weights.bytes_per_row)
-        formed = lru_cache(maxsize=1)(lambda start: self.formed_block(X[start : start + height], height))
+        formed = lru_cache(maxsize=1)(lambda start: self._formed_block(X[start : start + height], height))
 
         def attack(row: int, target: int) -> Witness:
             block, place = formed(row - row % height), row % height
@@ -244,15 +244,34 @@ class LabelLinearModel:
 
         A product may round differently in another block, so whole blocks of the job are formed.
         """
-        height = self._height(X.shape[0])
         weights = np.empty((rows.size, self.labels.n_labels), self.weights.dtype)
+        for asked, places, block in self._whole_blocks(X, rows):
+            for samples, values in self._pieces(block):
+                weights[asked, samples] = values[places]
+        return weights
+
+    def formed_offset(self, X: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same of what no label has a part in, of shape (n_rows, n_classes)."""
+        offset = np.empty((rows.size, self.labels.n_classes))
+        for asked, places, block in self._whole_blocks(X, rows):
+            offset[asked] = self.weights.offset(self.weights.features(block), self.labels.n_classes)[places]
+        return offset
+
+    def block_starts(self, X: NDArray[Any], rows: NDArray[np.int64]) -> list[int]:
+        """Where, among some rows of X in ascending order, those of another block begin; and where the last ends."""
+        block = rows // self._height(X.shape[0])
+        return [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), rows.size]
+
+    def _whole_blocks(
+        self, X: NDArray[Any], rows: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]]:
+        """Blocks of a job on X that hold some rows: which of these rows, their places in the block, and its inputs."""
+        height = self._height(X.shape[0])
         for start in np.unique(rows // height * height).tolist():
             asked = np.flatnonzero((rows >= start) & (rows < start + height))
-            block = filled(np.ascontiguousarray(X[start : start + height], self.weights.dtype), height)
             with one_blas_thread:
-                for samples, values in self._pieces(block):
-                    weights[asked, samples] = values[rows[asked] - start]
-        return weights
+                block = filled(np.ascontiguousarray(X[start : start + height], self.weights.dtype), height)
+                yield asked, rows[asked] - start, block
 
     def _pieces(self, block: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Weights of all rows of a block: some samples at a time, or all of them."""
@@ -267,7 +286,7 @@ class LabelLinearModel:
             write(samples, tile := np.empty((block.shape[0], samples.stop - samples.start), dtype))
             yield samples, tile
 
-    def formed_block(self, X: NDArray[Any], height: int) -> Block:
+    def _formed_block(self, X: NDArray[Any], height: int) -> Block:
         """One block of rows, filled up as in a job."""
         with one_blas_thread:
             inputs = filled(X, height)
