@@ -166,7 +166,7 @@ def shared_flips(seed, budget):
     model = flipcert.PartitionEnsemble(BASES["ridge"], n_voters, classes=[0, 1, 2], n_jobs=1)
     model.fit(X, y, trusted=trusted)
     turns = VoteEffects(*model.voter_costs(points), budget)
-    return model, (X, y, points, trusted), turns, VotePoints(model.electorate_, points, 1)
+    return model, (X, y, points, trusted), turns, VotePoints(model.electorate_, points, np.arange(len(points)), 1)
 
 
 @pytest.mark.parametrize("seed", range(6))

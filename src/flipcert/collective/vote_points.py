@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.blocks import block_rows, filled, map_threads, memory_budget
+from flipcert.engine.blocks import block_rows, map_threads, memory_budget
 from flipcert.ensemble.electorate import Electorate
 from flipcert.ensemble.linear_votes import LinearVotes
 from flipcert.flips._jit.ladder import rounding_slack
@@ -22,7 +23,19 @@ _TOGETHER = 8
 class VotePoints:
     """Rows of inputs, met in passes; weights are kept where there is room for them.
 
-    Columns of weights, and with them all samples here, are in the order of the voters.
+    They are the very weights that a job on all inputs uses, so that what is proven is about the same numbers. Columns
+    of weights, and with them all samples here, are in the order of the voters.
+
+    Parameters
+    ----------
+    electorate : LinearVotes
+        The voters.
+    X : ndarray
+        All inputs.
+    rows : ndarray of int64
+        The points: some of them, in ascending order.
+    n_jobs : int or None
+        Threads.
 
     Attributes
     ----------
@@ -42,34 +55,37 @@ class VotePoints:
         By how much its vote leads each class, rounded down; 0 if that may be a tie.
     """
 
-    def __init__(self, electorate: Electorate, X: NDArray[Any], n_jobs: int | None) -> None:
+    def __init__(self, electorate: Electorate, X: NDArray[Any], rows: NDArray[np.int64], n_jobs: int | None) -> None:
         assert isinstance(electorate, LinearVotes), "weights are known of label-linear voters only"
-        self._electorate, self._X, self._n_jobs = electorate, X, n_jobs
+        self._electorate, self._X, self._rows, self._n_jobs = electorate, X, rows, n_jobs
         self.members = np.concatenate([voter.members for voter in electorate.voters])
         self.bounds = electorate.weights.bounds
         self.voter = np.repeat(np.arange(len(electorate.voters)), np.diff(self.bounds))
         whole = electorate.labels
         trusted = ~whole.coded.movable[self.members]
         self.labels = Labels.of(whole.codes[self.members], whole.n_classes, trusted, whole.space_is_fixed)
-        self._height = block_rows(max(1, X.shape[0]), electorate.bytes_per_row)
+        # Points of one block of the job are met together.
+        block = rows // block_rows(X.shape[0], electorate.bytes_per_row)
+        self._ranges = list(pairwise([0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), rows.size]))
         self._held: dict[int, NDArray[Any]] | None = None
-        if X.shape[0] * electorate.bytes_per_row <= memory_budget():
-            blocks = self.each(lambda _, weights: weights)
-            self._held = dict(zip(range(0, self.n_points, self._height), blocks, strict=True))
+        if rows.size * electorate.bytes_per_row <= memory_budget():
+            blocks = list(self.each(lambda _, weights: weights))
+            self._held = {start: own for (start, _), own in zip(self._ranges, blocks, strict=True)}
         parts = list(self.each(self._counted))
         self.votes, self.scores, self.gaps = (np.concatenate([part[k] for part in parts]) for k in range(3))
 
     @property
     def n_points(self) -> int:
         """Number of points."""
-        return int(self._X.shape[0])
+        return self._rows.size
 
     def each(self, function: Callable[[slice, NDArray[Any]], Any]) -> Iterator[Any]:
         """Call ``function(points, weights)`` on every block of points, on threads; results come in order."""
-        starts = list(range(0, self.n_points, self._height))
-        for place in range(0, len(starts), _TOGETHER):
+        for place in range(0, len(self._ranges), _TOGETHER):
             yield from map_threads(
-                lambda start: function(*self._block(start)), starts[place : place + _TOGETHER], self._n_jobs
+                lambda own: function(slice(*own), self._block(*own)),
+                self._ranges[place : place + _TOGETHER],
+                self._n_jobs,
             )
 
     def columns(self, samples: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -83,14 +99,11 @@ class VotePoints:
             pass
         return out
 
-    def _block(self, start: int) -> tuple[slice, NDArray[Any]]:
-        """Points of a block, and their weights."""
-        rows = self._X[start : start + self._height]
-        points = slice(start, start + rows.shape[0])
+    def _block(self, start: int, stop: int) -> NDArray[Any]:
+        """Weights of some points."""
         if self._held is not None:
-            return points, self._held[start]
-        with self._electorate.weights.lent(filled(rows, self._height), rows.shape[0]) as (weights, _):
-            return points, np.array(weights)
+            return self._held[start]
+        return np.concatenate(self._electorate.weights.formed(self._X, self._rows[start:stop]), axis=1)
 
     def pull(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         """What each sample would add to a weighted sum of scores with each label.

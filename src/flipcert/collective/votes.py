@@ -19,7 +19,7 @@ from flipcert.collective.one_by_one import OneByOne
 from flipcert.collective.vote_attack import VoteAttack
 from flipcert.collective.vote_effects import VoteEffects
 from flipcert.collective.vote_points import VotePoints
-from flipcert.engine.blocks import memory_budget
+from flipcert.engine.blocks import block_rows, filled, map_threads, memory_budget
 from flipcert.engine.watch import current_watcher
 from flipcert.ensemble.black_box import BlackBox, blackbox_ballots
 from flipcert.ensemble.electorate import Electorate
@@ -106,8 +106,11 @@ class FacingVotes(Facing):
             told(budget, int(proven))
         if self._shares_flips and time.monotonic() < until:
             turns = VoteEffects(self._poll.votes, self._poll.costs, int(budgets[-1]))
-            effects = BallotEffects(self._points_of(rows), turns)
-            _, favourites = changed_at_most(effects, budgets, bounded, until, told)
+            points = self._points_of(rows)
+            # Points that are not bounded have votes that mean nothing here, and no part in it.
+            bounded &= (points.votes == self._poll.votes).all(axis=1)
+            more = threatened.sum(axis=1) - bounded.sum(axis=1)
+            _, favourites = changed_at_most(BallotEffects(points, turns), budgets, bounded, until, told)
             self._favourites |= dict(zip(budgets.tolist(), favourites, strict=True))
         self._proven |= best
         return np.array([best[budget] for budget in budgets.tolist()])
@@ -115,15 +118,13 @@ class FacingVotes(Facing):
     def _points_of(self, rows: NDArray[np.int64]) -> VotePoints:
         """Weights of all voters on the rows whose votes are at hand."""
         if self._points is None:
-            self._points = VotePoints(self._model.electorate_, self._inputs(rows), self._model.n_jobs)
-            # The same rows in the same blocks.
-            assert np.array_equal(self._points.votes, self._poll.votes)
+            self._points = VotePoints(self._model.electorate_, self._inputs(), rows, self._model.n_jobs)
         return self._points
 
-    def _inputs(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Some rows as voters take them."""
-        asked, model = _safe_indexing(self._X, rows), self._model
-        inputs: NDArray[Any] = validate_data(model, asked, reset=False, dtype=[model.dtype_], order="C")
+    def _inputs(self) -> NDArray[Any]:
+        """All rows as voters take them."""
+        model = self._model
+        inputs: NDArray[Any] = validate_data(model, self._X, reset=False, dtype=[model.dtype_], order="C")
         return inputs
 
     def _bounded(self, rows: NDArray[np.int64], threatened: NDArray[np.bool_], budget: int) -> NDArray[np.bool_]:
@@ -145,18 +146,17 @@ class FacingVotes(Facing):
     def _polled(self, rows: NDArray[np.int64], until: float) -> Poll:
         """Votes, with the costs of as many points as there is time for; one unit may do anything to the others."""
         electorate, threat = self._model.electorate_, self._threat
+        if isinstance(electorate, WhiteBox):
+            return self._polled_in_blocks(electorate, rows, until)
         asked = _safe_indexing(self._X, rows)
         votes = self._model._votes(asked)
-        steady = isinstance(electorate, BlackBox) and not electorate.any_empty
-        known = blackbox_ballots(electorate, votes, threat, steady)
-        poll = Poll(votes, known.lower, known.steady)
-        if isinstance(electorate, BlackBox):
-            return poll
+        is_black_box = isinstance(electorate, BlackBox)
+        poll = _unknown(electorate, votes, threat, steady=is_black_box and not electorate.any_empty)
 
         def ballots(voters: Electorate, block: NDArray[Any], n_rows: int) -> Ballots:
             return voters.ballots(block, n_rows, threat, False, 0.0)
 
-        for start in range(0, rows.size, _AT_ONCE):
+        for start in range(0, 0 if is_black_box else rows.size, _AT_ONCE):
             if time.monotonic() > until:
                 break
             places = np.arange(start, min(start + _AT_ONCE, rows.size))
@@ -164,6 +164,27 @@ class FacingVotes(Facing):
             same = (np.concatenate([part.votes for part in parts]) == votes[places]).all(axis=1)
             poll.costs[places[same]] = np.concatenate([part.lower for part in parts])[same]
             poll.steady[places[same]] = np.concatenate([part.steady for part in parts])[same]
+        return poll
+
+    def _polled_in_blocks(self, electorate: WhiteBox, rows: NDArray[np.int64], until: float) -> Poll:
+        """The same from the very weights that a job on all rows uses: whole blocks of it are formed."""
+        threat, inputs = self._threat, self._inputs()
+        poll = _unknown(electorate, self._model._votes(self._X)[rows], threat, steady=False)
+        height = block_rows(inputs.shape[0], electorate.bytes_per_row)
+
+        def ballots(start: int) -> Ballots | None:
+            if time.monotonic() > until:
+                return None
+            block = inputs[start : start + height]
+            return electorate.ballots(filled(block, height), block.shape[0], threat, False, 0.0)
+
+        starts = np.unique(rows // height * height)
+        for start, part in zip(starts, map_threads(ballots, starts.tolist(), self._model.n_jobs), strict=True):
+            places = np.flatnonzero(rows // height * height == start)
+            if part is not None:
+                poll.costs[places] = part.lower[rows[places] - start]
+                poll.steady[places] = part.steady[rows[places] - start]
+        electorate.release()
         return poll
 
     def attacks(
@@ -204,7 +225,7 @@ class FacingVotes(Facing):
             nearest = np.argsort(self._radius_upper[rows], kind="stable")[: max(1, size)]
             rows = np.sort(rows[nearest])
         if not np.isin(rows, self._rows).all() or self._rows.size > size:
-            return VotePoints(electorate, self._inputs(rows), self._model.n_jobs), np.arange(rows.size)
+            return VotePoints(electorate, self._inputs(), rows, self._model.n_jobs), np.arange(rows.size)
         return self._points_of(self._rows), np.searchsorted(self._rows, rows)
 
     @property
@@ -230,3 +251,9 @@ class FacingVotes(Facing):
             return counts.argmax(axis=1)
 
         return left[np.concatenate(self._model.ask(self._X, votes))]
+
+
+def _unknown(electorate: Electorate, votes: NDArray[np.int64], threat: Threat, steady: bool) -> Poll:
+    """Votes that one unit of a threat may turn to anything."""
+    known = blackbox_ballots(electorate, votes, threat, steady)
+    return Poll(votes, known.lower, known.steady)
