@@ -65,6 +65,21 @@ def test_no_attack_changes_more_than_is_proven_and_the_one_found_does_what_is_sa
             np.testing.assert_array_equal(after, certificate.prediction_after[place])
 
 
+@pytest.mark.parametrize("classes", [None, [0, 1, 2]])
+def test_a_budget_beyond_all_labels_changes_no_trusted_ones(classes):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        X, points = rng.normal(size=(5, 2)), rng.normal(size=(4, 2))
+        y, trusted = np.concatenate([[0, 1, 2], rng.integers(0, 3, 2)]), rng.random(5) < 0.5
+        model = flipcert.KernelRidge("linear", reg=10.0, classes=classes).fit(X, y, trusted=trusted)
+        certificate = model.certify_collectively(points, [4, 5, 6, 9], time_limit=5.0)
+        most = most_changed(model, X, y, points, np.ones(4, bool), 5, trusted)
+        assert np.all(certificate.changed_at_least[1:] <= most)
+        assert np.all(most <= certificate.changed_at_most[1:])
+        for attack in certificate.attacks:
+            assert attack is None or not trusted[attack.indices].any()
+
+
 def test_a_network_under_squared_loss_is_label_linear_with_offsets():
     rng = np.random.default_rng(3)
     X, points, y = rng.normal(size=(6, 2)), rng.normal(size=(5, 2)), np.array([0, 1, 2, 0, 1, 2])

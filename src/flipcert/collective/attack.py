@@ -41,8 +41,9 @@ def find_attack(
     ``starts`` are attacks to begin with, and whoever changes ``enough`` points need not look further.
     """
     labels = points.labels
+    budget = min(budget, labels.n_movable)
     enough = points.n_points if enough is None else min(enough, points.n_points)
-    if budget <= 0 or enough <= 0 or labels.n_movable == 0:
+    if budget <= 0 or enough <= 0:
         return None
     known = [own for own in (_possible(start, labels, budget) for start in starts) if own]
     if monotonic() >= deadline:

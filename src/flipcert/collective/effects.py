@@ -80,6 +80,11 @@ class Seen(ABC):
         """The most that units close of each gap of a point, whatever becomes of them: (n_places, n_rivals)."""
 
 
+def out_of_reach(costs: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+    """Costs, of which those above the limit are beyond any budget, however large."""
+    return np.where(costs > limit, np.iinfo(np.int64).max, costs)
+
+
 def places_in(all_units: NDArray[np.int64], left_out: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     """Where units that cuts leave out are among some units; those that are not there are dropped."""
     found = []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from flipcert.collective._jit.prices import add_prices, coefficients
 from flipcert.collective.cuts import Cuts
-from flipcert.collective.effects import Columns, Effects, Seen, places_in
+from flipcert.collective.effects import Columns, Effects, Seen, out_of_reach, places_in
 from flipcert.collective.points import LinearPoints
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS
@@ -24,8 +24,7 @@ class LabelEffects(Effects):
         labels = self._labels = points.labels
         removal = FLIPS.to_remove(labels)[points.prediction]
         self.gaps = np.column_stack([points.gaps, removal.astype(np.float64)])
-        self.costs = np.column_stack([points.costs, removal])
-        self.costs[np.arange(points.n_points), points.prediction] = labels.unreachable
+        self.costs = out_of_reach(np.column_stack([points.costs, removal]), labels.n_labels)
         self.n_units, self.n_options = labels.n_labels, labels.n_classes
 
     def prices(self, asked: Sequence[tuple[Cuts, NDArray[np.float64]]]) -> list[NDArray[np.float64]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from flipcert.collective._jit.source_prices import add_source_prices, source_coefficients, source_gains
 from flipcert.collective.cuts import Cuts
-from flipcert.collective.effects import Columns, Effects, Seen, places_in
+from flipcert.collective.effects import Columns, Effects, Seen, out_of_reach, places_in
 from flipcert.collective.points import LinearPoints
 from flipcert.labels.threats import SOURCES
 
@@ -43,6 +43,7 @@ class SourceEffects(Effects):
         removal = SOURCES.to_remove(labels)[points.prediction]
         self.gaps = np.column_stack([points.gaps, removal.astype(np.float64)])
         self.costs[:, -1] = removal
+        self.costs = out_of_reach(self.costs, SOURCES.limit(labels))
         holds = np.zeros((self.n_units, n_classes), np.bool_)
         holds[sources.codes[labels.coded.movable], labels.codes[labels.coded.movable]] = True
         gains[:, :, -1] = holds[:, points.prediction].T
