@@ -80,6 +80,27 @@ def test_a_budget_beyond_all_labels_changes_no_trusted_ones(classes):
             assert attack is None or not trusted[attack.indices].any()
 
 
+def test_budgets_beyond_all_numbers_take_no_time():
+    X, points, y = np.eye(8), np.eye(8)[:3], np.arange(8) % 3
+    model = flipcert.KernelSVM("linear", classes=[0, 1, 2]).fit(X, y)
+    many, all_of_them = (model.certify_collectively(points, budget, time_limit=2.0) for budget in (10**9, 8))
+    assert many.changed_at_least[0] == all_of_them.changed_at_least[0] == 3
+
+
+def test_an_attack_that_was_made_for_one_point_says_so():
+    rng = np.random.default_rng(1)
+    X, points, y = rng.normal(size=(8, 2)), rng.normal(size=(5, 2)), np.arange(8) % 3
+    model = flipcert.KernelSVM("rbf", classes=[0, 1, 2]).fit(X, y)
+    alone = model.certify_collectively(points, 1, threat="edits")
+    assert not alone.replayed
+    assert alone.changed_at_least[0] == 1
+    attack = alone.attacks[0]
+    after = flipcert.KernelSVM("rbf", classes=[0, 1, 2]).fit(attack.apply_inputs(X), attack.apply(y)).predict(points)
+    changed = alone.changed(0)
+    assert np.all(after[changed] == alone.prediction_after[0][changed])
+    assert model.certify_collectively(points, 1).replayed
+
+
 def test_a_network_under_squared_loss_is_label_linear_with_offsets():
     rng = np.random.default_rng(3)
     X, points, y = rng.normal(size=(6, 2)), rng.normal(size=(5, 2)), np.array([0, 1, 2, 0, 1, 2])

@@ -97,6 +97,7 @@ class Targets:
             threat=known.threat,
             n_sources=known.n_sources,
             why_one_by_one=self._facing.why_one_by_one,
+            replayed=self._facing.replays,
             model=known.model,
             classes=known.classes,
         )

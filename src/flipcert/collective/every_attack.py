@@ -30,9 +30,13 @@ class EveryAttack:
         exchange = self._exchange
         held, others = exchange.held.size, exchange.n_movable - exchange.held.size
         labels = exchange.classes.size
-        steps = sum(comb(others, k) * labels**k for k in range(max(1, exchange.budget - held))) * labels**held
-        if steps > _SECONDS / _STEP or 8 * exchange.n_movable * exchange.n_points > _BYTES:
+        if 8 * exchange.n_movable * exchange.n_points > _BYTES:
             return True
+        steps = 0
+        for k in range(max(1, exchange.budget - held)):
+            steps += comb(others, k) * labels ** (k + held)
+            if steps > _SECONDS / _STEP:
+                return True
         seconds = steps * (_STEP + exchange.n_movable * labels * exchange.n_points * _POINT)
         return seconds > min(_SECONDS, _PART * (exchange.deadline - monotonic()))
 

@@ -20,6 +20,8 @@ class Facing(ABC):
 
     # Why no more is proven than point by point, in words that end a sentence.
     why_one_by_one: str | None = None
+    # Whether it is known what an attack does to all points; else, to the one that it was made for.
+    replays: bool = True
 
     @abstractmethod
     def at_most(self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float) -> NDArray[np.int64]:
@@ -33,4 +35,4 @@ class Facing(ABC):
 
     @abstractmethod
     def predictions_after(self, attack: Witness) -> NDArray[np.int64]:
-        """What ``fit`` and ``predict`` would say of all points once the attack is made."""
+        """What ``fit`` and ``predict`` would say once the attack is made: of all points, or of the one it is for."""

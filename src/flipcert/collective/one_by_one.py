@@ -24,6 +24,8 @@ class OneByOne(Facing):
     All points that can be changed one by one are an upper bound, and one point that can be changed a lower one.
     """
 
+    replays = False
+
     def __init__(self, model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificates: Certificates) -> None:
         self._model, self._X, self._threat, self._certificates = model, X, threat, certificates
         self.why_one_by_one = (

@@ -71,6 +71,7 @@ class FacingVotes(Facing):
         )
         self._radius_upper = certificates.radius_upper
         self._alone = OneByOne(model, X, threat, certificates)
+        self.replays = self._shares_flips
         self._rows = np.empty(0, np.int64)
         self._points: VotePoints | None = None
         # What the linear program of each budget would choose, and what was proven.

@@ -96,7 +96,8 @@ def _numbers(c: CollectiveCertificate, k: int) -> list[tuple[str, str]]:
     if c.why_one_by_one is None:
         numbers.append(("point by point", percent(c.certified_one_by_one[k])))
     if c.changed_at_most[k] > c.changed_at_least[k] > 0:
-        numbers.append(("after the attack found", percent(c.accuracy_under_attack[k])))
+        after = "after the attack found" if c.replayed else "after the attack found, at most"
+        numbers.append((after, percent(c.accuracy_under_attack[k])))
     return numbers
 
 
@@ -126,7 +127,7 @@ def _same(attack: Attack | None, other: Attack | None) -> bool:
 
 
 def _spoils(c: CollectiveCertificate, count: int) -> str:
-    least = "at least " if c.why_one_by_one is not None else ""
+    least = "" if c.replayed else "at least "
     return f"{least}{plural(count, counted_kind(c))} {'changes' if count == 1 else 'change'}"
 
 

@@ -88,10 +88,14 @@ def _found(c: CollectiveCertificate, k: int, most: int, least: int) -> str:
     size = plural(len(attack), unit.noun)
     if most == least:
         points = "it" if most == 1 else f"all {most:,}"
-        return f"An attack of {size} that was found, and replayed, changes {points}: no attack does more."
-    # Where points are known one by one, nobody looked at what an attack does to the others.
-    seen = f"changes {'at least ' if c.why_one_by_one is not None else ''}{least:,}"
-    return f"An attack of {size} that was found, and replayed, {seen}: the truth lies between {least:,} and {most:,}."
+        return f"An attack of {size} that was found{_replayed(c)} changes {points}: no attack does more."
+    # Where an attack was made for one point, nobody looked at what it does to the others.
+    seen = f"changes {'' if c.replayed else 'at least '}{least:,}"
+    return f"An attack of {size} that was found{_replayed(c)} {seen}: the truth lies between {least:,} and {most:,}."
+
+
+def _replayed(c: CollectiveCertificate) -> str:
+    return ", and replayed," if c.replayed else ""
 
 
 def limits() -> tuple[str, str]:

@@ -43,6 +43,9 @@ class CollectiveCertificate:
         Whether true labels were given, so that only predictions that are right count.
     why_one_by_one : str or None
         Why no more is proven than point by point, in words that end a sentence; None where more is.
+    replayed : bool
+        Whether it is known what the attacks do to all points. If not, each was made for one point, the one that changes
+        in ``prediction_after``; others may change as well.
     n_labels, n_attackable, threat, n_sources, model, classes
         As in :class:`flipcert.Certificates`.
     """
@@ -61,6 +64,7 @@ class CollectiveCertificate:
     threat: str = "flips"
     n_sources: int | None = None
     why_one_by_one: str | None = None
+    replayed: bool = True
     model: Mapping[str, Any] = field(default_factory=dict)
     classes: NDArray[Any] | None = None
 
@@ -198,4 +202,5 @@ def together(certificates: Sequence[CollectiveCertificate]) -> CollectiveCertifi
         attacks=[attacks[k] for k in best],
         prediction_after=after[best],
         why_one_by_one=next((c.why_one_by_one for c in own if c.why_one_by_one is not None), None),
+        replayed=all(c.replayed for c in own),
     )

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _FORMAT = "flipcert-collective-1"
 _COUNTS = ("flips", "changed_at_least", "changed_at_most", "changed_one_by_one")
 # What is told once, in a header.
-_TOLD = ("counts_correct", "n_labels", "n_attackable", "threat", "n_sources", "why_one_by_one", "model")
+_TOLD = ("counts_correct", "n_labels", "n_attackable", "threat", "n_sources", "why_one_by_one", "replayed", "model")
 # Parts of an attack by what has as many entries: labels that change, sources, rows that go, rows that come.
 _PARTS = (("indices", "labels"), ("sources",), ("deleted",), ("inserted", "inserted_labels"))
 # The parts that an attack has under each threat.
@@ -220,7 +220,7 @@ def _read_header(stored: NDArray[Any] | None) -> dict[str, Any]:
     form, told = told_in(stored)
     if form != _FORMAT:
         raise ValueError(f"its format is {short(form)}, and this version reads {_FORMAT!r}")
-    if told.keys() != set(_TOLD) or type(told["counts_correct"]) is not bool:
+    if told.keys() != set(_TOLD) or any(type(told[name]) is not bool for name in ("counts_correct", "replayed")):
         raise ValueError(f"its header must tell {', '.join(_TOLD)}")
     if not isinstance(told["why_one_by_one"], str | None):
         raise ValueError("why_one_by_one must be words, or nothing")
