@@ -88,7 +88,7 @@ def render(records: Sequence[Record]) -> str:
         "## Certified accuracy\n",
         _accuracy([record for record in records if record.group == "accuracy"]),
         _rows([record for record in records if record.group == "published-network"], machines),
-        _collective([record for record in records if record.group == "collective"]),
+        *_collective([record for record in records if record.group == "collective"]),
         "## Growth\n",
         _growth([record for record in records if record.group == "growth"]),
     ]
@@ -196,12 +196,12 @@ def _accuracy(records: Sequence[Record]) -> str:
     return text + "\n" + _table(heads, lines)
 
 
-def _collective(records: Sequence[Record]) -> str:
+def _collective(records: Sequence[Record]) -> list[str]:
     """One attack on all points: bounds and attacks against time."""
     if not records:
-        return ""
+        return []
     table = _table(collective_page.HEADS, collective_page.lines(records))
-    return f"## One attack on all points\n\n{collective_page.TEXT}{warnings(records)}\n{table}"
+    return [f"## One attack on all points\n\n{collective_page.TEXT}{warnings(records)}\n{table}"]
 
 
 def _growth(records: Sequence[Record]) -> str:
