@@ -102,7 +102,8 @@ def test_only_sums_and_maxima_are_taken_in_any_order():
             assert "njit" not in file.read_text(), "compile through flipcert.engine.jit"
             assert "fastmath" not in file.read_text()
             reordered |= set(re.findall(r"@compiled_in_any_order\ndef (\w+)", file.read_text()))
-    assert reordered == {"sum_of_magnitudes", "_note_tops", "_magnitudes", "_scaled", "_dot"}
+    # The last one looks for attacks, which are replayed: nothing is proven by it.
+    assert reordered == {"sum_of_magnitudes", "_note_tops", "_magnitudes", "_scaled", "_dot", "trials"}
 
 
 def test_without_a_folder_to_cache_in(monkeypatch):
