@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from flipcert.collective.every_attack import EveryAttack
 from flipcert.collective.exchange import Exchange
 from flipcert.collective.points import LinearPoints
+from flipcert.engine.clock import working_time
 from flipcert.labels.labels import Labels
 from flipcert.results.witness import Witness
 
@@ -46,7 +46,7 @@ def find_attack(
     if budget <= 0 or enough <= 0:
         return None
     known = [own for own in (_possible(start, labels, budget) for start in starts) if own]
-    if monotonic() >= deadline:
+    if working_time() >= deadline:
         return Witness.of(list(known[0].items())) if known else None
     # Weights may be so large or small that sums of them are not: then less is found.
     with np.errstate(all="ignore"):
@@ -67,7 +67,7 @@ def _best(
             break
         # The last search is the usual one, with no class removed and all the time that is left.
         share = _EMPTYING / len(removals) if place < len(removals) else 1.0
-        own_deadline = min(deadline, monotonic() + share * max(0.0, deadline - monotonic()))
+        own_deadline = min(deadline, working_time() + share * max(0.0, deadline - working_time()))
         exchange = Exchange(points, budget, own_deadline, seed, removed)
         every = EveryAttack(exchange)
         if not every.takes_too_long() and every.run():

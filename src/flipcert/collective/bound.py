@@ -14,7 +14,6 @@ did not know of join it, until both agree. Then cuts join that the solution viol
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -25,6 +24,7 @@ from flipcert.collective.cuts import Cuts, cuts_of
 from flipcert.collective.effects import Columns, Effects, Seen
 from flipcert.collective.master import Solution, solve_master
 from flipcert.engine.blocks import map_threads
+from flipcert.engine.clock import working_time
 
 # Floors of the first cuts, as shares of the gap that a budget has to close; of many points fewer, for speed.
 _THETAS, _FEW_THETAS, _MANY_POINTS = (0.0, 0.5, 0.8), (0.0, 0.6), 1000
@@ -54,7 +54,7 @@ def changed_at_most(
     searches = [
         Search(effects, int(budget), np.flatnonzero(own)) for budget, own in zip(budgets, threatened, strict=True)
     ]
-    while time.monotonic() < deadline:
+    while working_time() < deadline:
         asking = [search for search in searches if not search.finished]
         if not asking:
             break
@@ -63,7 +63,7 @@ def changed_at_most(
         for search, prices in zip(asking, answers, strict=True):
             if search.hears(prices):
                 told(search.budget, search.at_most)
-        if time.monotonic() < deadline:
+        if working_time() < deadline:
             map_threads(lambda search: search.goes_on(deadline), asking, None)
     return np.array([search.at_most for search in searches]), [search.favourites for search in searches]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from flipcert.collective.facing import Facing
 from flipcert.collective.linear import FacingLinear
 from flipcert.collective.one_by_one import OneByOne
 from flipcert.collective.votes import FacingVotes
+from flipcert.engine.clock import working_time
 from flipcert.engine.watch import current_watcher
 from flipcert.ensemble.partition_ensemble import PartitionEnsemble
 from flipcert.labels.encoding import class_indices
@@ -32,6 +32,8 @@ def certify_collectively(
     model._proven_threat(threat)
     _checked_budgets(flips)
     check_number(time_limit, "time_limit")
+    if y is not None and np.shape(y)[:1] != np.shape(X)[:1]:  # told before anything is certified
+        raise ValueError(f"y has shape {np.shape(y)}, but X has shape {np.shape(X)}; give one label for each row of X.")
     return Targets(model, X, y, model.certify(X, threat=threat)).certify(flips, time_limit)
 
 
@@ -68,7 +70,7 @@ class Targets:
         watcher = current_watcher()
         for budget, points in zip(budgets.tolist(), one_by_one.tolist(), strict=True):
             watcher.narrowed(budget, points, 0)
-        deadline = time.monotonic() + time_limit
+        deadline = working_time() + time_limit
         at_most = np.minimum(self._facing.at_most(budgets, threatened, deadline), one_by_one)
         # An attacker need not use the whole budget: what fewer units can do, more can do as well.
         at_most = np.minimum.accumulate(at_most[::-1])[::-1]

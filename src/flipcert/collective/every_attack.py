@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import comb
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.collective._jit.exchange import trials
 from flipcert.collective.exchange import Exchange
+from flipcert.engine.clock import working_time
 
 # Seconds that it may take, also as a part of the time there is; what a step costs at least, and for each of its points.
 _SECONDS, _PART = 3.0, 0.25
@@ -38,7 +38,7 @@ class EveryAttack:
             if steps > _SECONDS / _STEP:
                 return True
         seconds = steps * (_STEP + exchange.n_movable * labels * exchange.n_points * _POINT)
-        return seconds > min(_SECONDS, _PART * (exchange.deadline - monotonic()))
+        return seconds > min(_SECONDS, _PART * (exchange.deadline - working_time()))
 
     def run(self) -> bool:
         """Go through all attacks; False if the time did not suffice."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from flipcert.collective._jit.exchange import slopes, trials
 from flipcert.collective.points import LinearPoints
 from flipcert.engine.blocks import one_blas_thread
+from flipcert.engine.clock import working_time
 
 # Candidates: this many, or so many for each flip; all samples if they are hardly more. Their weights are held.
 _CANDIDATES, _CANDIDATES_PER_FLIP, _CANDIDATE_BYTES = 1500, 12, 2**28
@@ -56,7 +56,7 @@ class Exchange:
         self._all_in = False
         self._admit(np.empty(0, np.int64))
         self._renewing = 0.0
-        self._since = time.monotonic()
+        self._since = working_time()
 
     @property
     def n_points(self) -> int:
@@ -70,7 +70,7 @@ class Exchange:
 
     def late(self) -> bool:
         """Whether there is no more time."""
-        return time.monotonic() >= self.deadline
+        return working_time() >= self.deadline
 
     def leads(self) -> NDArray[np.float64]:
         """By how much each point's class leads all others; below 0, its prediction is changed."""
@@ -98,7 +98,7 @@ class Exchange:
 
     def renew(self, flips: dict[int, int], weight: NDArray[np.float64], heat: float, also: Iterable[int] = ()) -> None:
         """Take up these flips, with candidates that suit them; the old candidates stay where new ones cost too much."""
-        begin = time.monotonic()
+        begin = working_time()
         if set(flips) <= self._place.keys():
             self.take(flips)
             if self._all_in or self._renewing > _RENEWING * (begin - self._since):
@@ -118,7 +118,7 @@ class Exchange:
             movable = np.union1d(movable[best], wanted)
         self._admit(movable)
         self.take(flips)
-        self._renewing += time.monotonic() - begin
+        self._renewing += working_time() - begin
 
     def _pull(self, weight: NDArray[np.float64], heat: float) -> NDArray[np.float64]:
         slope = np.zeros((self.points.n_points, self._labels.n_classes))

@@ -14,7 +14,7 @@ class Facing(ABC):
     """A model and a set of test points under one threat. Classes are indices, budgets ascend and differ.
 
     ``threatened`` of shape (n_budgets, n_points) tells which points count and are not certified on their own: nothing
-    within the budget changes any other that counts. A deadline is a time of ``time.monotonic``; whoever is past it
+    within the budget changes any other that counts. A deadline is a time of ``working_time``; whoever is past it
     answers with what there is.
     """
 

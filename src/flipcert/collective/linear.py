@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from flipcert.collective.points import LinearPoints
 from flipcert.collective.source_attack import find_attack_by_sources
 from flipcert.collective.source_effects import SourceEffects
 from flipcert.engine.blocks import memory_budget
+from flipcert.engine.clock import working_time
 from flipcert.engine.watch import current_watcher
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, SOURCES, Threat
@@ -77,7 +77,7 @@ class FacingLinear(Facing):
             self._at_most |= dict(zip(budgets.tolist(), threatened.sum(axis=1).tolist(), strict=True))
             return threatened.sum(axis=1)
         effects = SourceEffects(points) if self._threat is SOURCES else LabelEffects(points)
-        until = time.monotonic() + _FOR_PROOFS * (deadline - time.monotonic())
+        until = working_time() + _FOR_PROOFS * (deadline - working_time())
         at_most, favourites = changed_at_most(effects, budgets, threatened[:, rows] & certain, until, told)
         self._favourites |= dict(zip(budgets.tolist(), favourites, strict=True))
         self._at_most |= dict(zip(budgets.tolist(), (at_most + in_doubt).tolist(), strict=True))
@@ -99,7 +99,7 @@ class FacingLinear(Facing):
             if rows.size == 0:
                 found.append(None)
                 continue
-            until = time.monotonic() + (deadline - time.monotonic()) / (budgets.size - place)
+            until = working_time() + (deadline - working_time()) / (budgets.size - place)
             points = self._points if rows.size == self._rows.size else None
             points = LinearPoints(self._model, self._X, rows) if points is None else points
             # A budget may do at least what a smaller one did.

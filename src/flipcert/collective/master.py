@@ -10,7 +10,6 @@ the cuts go into a bound that holds for any of them, and a solution that is cut 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+
+from flipcert.engine.clock import working_time
 
 _MOST_STEPS = 60
 # How much of the way to the nearest bound is gone.
@@ -127,7 +128,7 @@ def solve_master(
             if gap + wrong < smallest:
                 best, smallest = Solution(value, np.maximum(y[0], 0.0), v[0], v[1]), gap + wrong
             close = abs(value - v[1].sum()) <= tolerance * max(1.0, abs(value))
-            if (close and wrong < 1e-6) or time.monotonic() > deadline:
+            if (close and wrong < 1e-6) or working_time() > deadline:
                 break
             try:
                 direction = _directions(program, v, reduced, slack, y, primal, dual)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from time import monotonic
-
 import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.collective.points import LinearPoints
+from flipcert.engine.clock import working_time
 from flipcert.labels.threats import SOURCES
 from flipcert.results.witness import Witness
 
@@ -30,7 +29,7 @@ def find_attack_by_sources(
         search.improve(chosen[: search.budget])
         if search.count >= enough:
             break
-    while search.count < enough and monotonic() < deadline and search.exchange():
+    while search.count < enough and working_time() < deadline and search.exchange():
         pass
     return search.witness()
 
@@ -86,7 +85,7 @@ class _Search:
                 most = max(most, count)
                 if count > self.count:
                     self.count, self._best = count, (np.sort(chosen), codes.copy())
-            if monotonic() > self._deadline:
+            if working_time() > self._deadline:
                 break
         return most
 
@@ -101,7 +100,7 @@ class _Search:
         before = self.count
         for new in free[:_CANDIDATES]:
             for place in range(chosen.size if chosen.size == self.budget else 1):
-                if monotonic() > self._deadline:
+                if working_time() > self._deadline:
                     return False
                 kept = np.delete(chosen, place) if chosen.size == self.budget else chosen
                 self.improve(np.append(kept, new))

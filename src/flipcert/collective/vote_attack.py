@@ -5,7 +5,6 @@ What is found need not be the most: it is a lower bound beside the proven upper 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from flipcert.collective._jit.vote_trials import point_worth, set_label, try_labels, vote_slopes, voter_part
 from flipcert.collective.vote_points import VotePoints
+from flipcert.engine.clock import working_time
 from flipcert.results.witness import Witness
 
 # Flips that are tried for the place of one, and places after which they are chosen anew.
@@ -99,7 +99,7 @@ class VoteAttack:
         return Witness(self._points.members[columns], np.array(list(self.best.values()), np.int64))
 
     def _late(self, enough: int | None = None) -> bool:
-        return time.monotonic() >= self._deadline or (enough is not None and self.count >= enough)
+        return working_time() >= self._deadline or (enough is not None and self.count >= enough)
 
     def _settled(self, weight: NDArray[np.float64], heats: Sequence[float]) -> tuple[float, dict[int, int]]:
         """Exchange flips until hardly any moves; what that is worth, and the flips."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from flipcert.collective.vote_attack import VoteAttack
 from flipcert.collective.vote_effects import VoteEffects
 from flipcert.collective.vote_points import VotePoints
 from flipcert.engine.blocks import block_rows, filled, map_threads, memory_budget
+from flipcert.engine.clock import working_time
 from flipcert.engine.watch import current_watcher
 from flipcert.ensemble.black_box import BlackBox, blackbox_ballots
 from flipcert.ensemble.electorate import Electorate
@@ -83,7 +83,7 @@ class FacingVotes(Facing):
         """The bounds of ``bound.py`` for voters that are turned, and for labels of label-linear ones."""
         if not threatened.any():
             return np.zeros(budgets.size, np.int64)
-        now = time.monotonic()
+        now = working_time()
         until = now + _FOR_PROOFS * (deadline - now)
         rows = self._prepared(np.flatnonzero(threatened.any(axis=0)), until)
         bounded = np.stack([self._bounded(rows, own[rows], int(r)) for own, r in zip(threatened, budgets, strict=True)])
@@ -101,11 +101,11 @@ class FacingVotes(Facing):
         for place, budget in enumerate(budgets.tolist()):
             own = np.flatnonzero(bounded[place])
             effects: Effects = VoteEffects(self._poll.votes[own], self._poll.costs[own], budget)
-            now = time.monotonic()
+            now = working_time()
             soon = now + _FOR_TURNS * (until - now) / (budgets.size - place)
             (proven,), _ = changed_at_most(effects, budgets[[place]], np.ones((1, own.size), np.bool_), soon, told)
             told(budget, int(proven))
-        if self._shares_flips and time.monotonic() < until:
+        if self._shares_flips and working_time() < until:
             turns = VoteEffects(self._poll.votes, self._poll.costs, int(budgets[-1]))
             points = self._points_of(rows)
             # Points that are not bounded have votes that mean nothing here, and no part in it.
@@ -158,7 +158,7 @@ class FacingVotes(Facing):
             return voters.ballots(block, n_rows, threat, False, 0.0)
 
         for start in range(0, 0 if is_black_box else rows.size, _AT_ONCE):
-            if time.monotonic() > until:
+            if working_time() > until:
                 break
             places = np.arange(start, min(start + _AT_ONCE, rows.size))
             parts = self._model.ask(_safe_indexing(asked, places), ballots, threat=threat)
@@ -174,7 +174,7 @@ class FacingVotes(Facing):
         height = block_rows(inputs.shape[0], electorate.bytes_per_row)
 
         def ballots(start: int) -> Ballots | None:
-            if time.monotonic() > until:
+            if working_time() > until:
                 return None
             block = inputs[start : start + height]
             return electorate.ballots(filled(block, height), block.shape[0], threat, False, 0.0)
@@ -199,8 +199,8 @@ class FacingVotes(Facing):
         for place, budget in enumerate(budgets.tolist()):
             # A budget may do at least what a smaller one did.
             known = [own for own in (*found[-1:], alone[place]) if own is not None]
-            until = time.monotonic() + (deadline - time.monotonic()) / (budgets.size - place)
-            if budget == 0 or not threatened[place].any() or time.monotonic() >= until:
+            until = working_time() + (deadline - working_time()) / (budgets.size - place)
+            if budget == 0 or not threatened[place].any() or working_time() >= until:
                 found.append(known[0] if known else None)
                 continue
             points, own = self._attacked(threatened[place], until)
