@@ -27,7 +27,8 @@ def budgets_of(text: str | None) -> tuple[int, ...]:
         budgets = [0]
     if not all(1 <= budget <= _LARGEST for budget in budgets):
         raise ValueError(
-            f"--collective must be whole numbers from 1 up, with commas between them, such as 10,50,100; got {text!r}."
+            f"--collective must be whole numbers from 1 to {_LARGEST:,}, with commas between them, such as 10,50,100; "
+            f"got {text!r}."
         )
     if len(set(budgets)) < len(budgets):
         raise ValueError(f"--collective names a number twice; got {text!r}.")
