@@ -13,7 +13,7 @@ from rich.table import Table
 from flipcert.cli.console import results
 from flipcert.labels.threats import DELETIONS, FLIPS, SOURCES
 from flipcert.report.attack_parts import inputs_told, parts_of
-from flipcert.report.key_figures import summarise
+from flipcert.report.key_figures import rows_of, summarise
 from flipcert.report.result import Result
 from flipcert.report.series import counted
 from flipcert.report.words import Exposure, headline, outside, plural
@@ -30,7 +30,7 @@ def print_summary(result: Result) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     table.add_column(result.name, justify="right")
-    for name, value in _rows(summary, Exposure.of(result.certificates)):
+    for name, value in rows_of(summary, Exposure.of(result.certificates)):
         table.add_row(name, value)
     results.print(table)
     counts = counted(result.certificates, result.labels)
@@ -220,35 +220,6 @@ def _withstood(flips: FlipList) -> str:
     said = counts.get(flips.radius, f"no {flips.radius:,} {unit.nouns} change that")
     among = exposure.n_sources is not None or exposure.only("so")
     return said + (f", of the {exposure.counted}" if among else "") + exposure.aside
-
-
-def _rows(summary: dict[str, Any], exposure: Exposure) -> list[tuple[str, str]]:
-    rows = [("test points", f"{summary['test_points']:,}"), ("training labels", f"{summary['training_labels']:,}")]
-    if exposure.n_trusted:
-        rows.append(("of them trusted", f"{exposure.n_trusted:,}"))
-    if exposure.n_sources is not None:
-        rows.append(("sources of labels", f"{exposure.n_sources:,}"))
-    if exposure.threat != FLIPS.name:
-        rows.append(("radii count", exposure.unit.nouns))
-    if "accuracy" in summary:
-        rows.append(("accuracy", f"{summary['accuracy']:.3f}"))
-    if exposure.reach == 0:
-        return rows
-    rows.append(("median radius", exposure.amount(summary["median_radius"])))
-    if summary["median_radius"] != summary["median_radius_upper"] < exposure.reach:
-        rows.append(("median radius at most", exposure.amount(summary["median_radius_upper"])))
-    if "median_blackbox_radius" in summary:
-        rows.append(("median by votes alone", exposure.amount(summary["median_blackbox_radius"])))
-    if "median_radius_in_flips" in summary:
-        in_flips = Exposure(exposure.n_labels, exposure.n_attackable).amount(summary["median_radius_in_flips"])
-        rows.append(("median radius in flips", in_flips))
-    rows.append(("largest radius", exposure.amount(summary["largest_radius"])))
-    rows.append(("share exact", f"{summary['share_exact']:.3f}"))
-    shares = summary.get("certified_accuracy", summary.get("share_certified", {}))
-    name = "certified accuracy" if "accuracy" in summary else "certified"
-    noun = exposure.unit.noun
-    rows += [(f"{name} at {plural(int(flips), noun)}", f"{share:.3f}") for flips, share in shares.items()]
-    return rows
 
 
 def _say(text: str, style: str = "") -> None:

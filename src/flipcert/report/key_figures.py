@@ -9,6 +9,7 @@ import numpy as np
 from flipcert.labels.threats import FLIPS, SOURCES
 from flipcert.report.result import Result
 from flipcert.report.series import counted, reach
+from flipcert.report.words import Exposure, plural
 from flipcert.report.worth import Standing, one_answer, what_it_means
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
@@ -56,3 +57,33 @@ def summarise(result: Result) -> dict[str, Any]:
     shares = np.atleast_1d(certified_accuracy(counts, c.radius, budgets))
     summary[name] = {str(flips): float(share) for flips, share in zip(budgets, shares, strict=True)}
     return summary
+
+
+def rows_of(summary: dict[str, Any], exposure: Exposure) -> list[tuple[str, str]]:
+    """The same for readers: names and values of a table."""
+    rows = [("test points", f"{summary['test_points']:,}"), ("training labels", f"{summary['training_labels']:,}")]
+    if exposure.n_trusted:
+        rows.append(("of them trusted", f"{exposure.n_trusted:,}"))
+    if exposure.n_sources is not None:
+        rows.append(("sources of labels", f"{exposure.n_sources:,}"))
+    if exposure.threat != FLIPS.name:
+        rows.append(("radii count", exposure.unit.nouns))
+    if "accuracy" in summary:
+        rows.append(("accuracy", f"{summary['accuracy']:.3f}"))
+    if exposure.reach == 0:
+        return rows
+    rows.append(("median radius", exposure.amount(summary["median_radius"])))
+    if summary["median_radius"] != summary["median_radius_upper"] < exposure.reach:
+        rows.append(("median radius at most", exposure.amount(summary["median_radius_upper"])))
+    if "median_blackbox_radius" in summary:
+        rows.append(("median by votes alone", exposure.amount(summary["median_blackbox_radius"])))
+    if "median_radius_in_flips" in summary:
+        in_flips = Exposure(exposure.n_labels, exposure.n_attackable).amount(summary["median_radius_in_flips"])
+        rows.append(("median radius in flips", in_flips))
+    rows.append(("largest radius", exposure.amount(summary["largest_radius"])))
+    rows.append(("share exact", f"{summary['share_exact']:.3f}"))
+    shares = summary.get("certified_accuracy", summary.get("share_certified", {}))
+    name = "certified accuracy" if "accuracy" in summary else "certified"
+    noun = exposure.unit.noun
+    rows += [(f"{name} at {plural(int(flips), noun)}", f"{share:.3f}") for flips, share in shares.items()]
+    return rows

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import namedtuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,45 @@ class Certificates:
 
     def __len__(self) -> int:
         return self.radius.size
+
+    def __repr__(self) -> str:
+        from flipcert.report.card import in_short
+
+        return in_short(self)
+
+    def _repr_html_(self) -> str:
+        from flipcert.report.card import card
+
+        return card(self)
+
+    def __getitem__(self, points: Any) -> Any:
+        """Return what was proven of one point, by its number, or the certificates of some points, by a slice or array.
+
+        Parameters
+        ----------
+        points : int, slice, or array-like of int or bool
+            Which test points.
+
+        Returns
+        -------
+        Certificate or Certificates
+            A named tuple with an entry of each column, and ``exact``, for one point; certificates for several.
+        """
+        try:
+            values = {name: own[points] for name, own in values_of(self).items()}
+        except IndexError as error:
+            raise IndexError(f"there are {len(self):,} certificates; {error}.") from None
+        if np.ndim(values["radius"]) == 0:
+            # Plain numbers and labels, and None where a column has no entry.
+            entries = {name: None if own is np.ma.masked else np.asarray(own).tolist() for name, own in values.items()}
+            exact = entries["radius"] == entries["radius_upper"]
+            return Certificate(**{**dict.fromkeys(columns_of(self)), **entries, "exact": exact})
+        if np.ndim(values["radius"]) > 1:
+            raise IndexError("certificates are chosen by a number, a slice, or an array of one dimension.")
+        return replace(self, **values)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return (self[point] for point in range(len(self)))
 
     @property
     def exact(self) -> NDArray[np.bool_]:
@@ -170,6 +210,38 @@ class Certificates:
         """
         write_certificates(path, self)
 
+    def summary(self, y: ArrayLike | None = None) -> str:
+        """Tell what all certificates come to: key figures and a sentence, as the command line prints them.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,), default=None
+            True labels. Then accuracy is told, and medians are over the predictions that are right.
+
+        Returns
+        -------
+        str
+        """
+        from flipcert.report.card import summary
+
+        return summary(self, y)
+
+    def plot(self, y: ArrayLike | None = None) -> Any:
+        """Plot what stays certified against the size of an attack (:func:`flipcert.plots.plot_certified_accuracy`).
+
+        Parameters
+        ----------
+        y : array-like of shape (n_test,), default=None
+            True labels. Without them all predictions count, not only those that are right.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flipcert.report.plots import plot_certified_accuracy
+
+        return plot_certified_accuracy(self, y)
+
     def report(self, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
         """Write a report for people: one HTML page that works offline. The file appears whole or not at all.
 
@@ -216,6 +288,10 @@ class Certificates:
         Certificates
         """
         return read_certificates(cls, path)
+
+
+# What was proven of one test point: an entry of each column, None where it has none, and whether the radius is exact.
+Certificate = namedtuple("Certificate", [*columns_of(Certificates), "exact"])  # type: ignore[misc]
 
 
 def _kinds(labels: NDArray[Any]) -> set[type]:

@@ -85,6 +85,11 @@ class CollectiveCertificate:
             lines.append(f"  {amount:>{width}}: {known}, point by point {alone:,}; {share}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from flipcert.report.card import collective_card
+
+        return collective_card(self)
+
     @property
     def n_points(self) -> int:
         """Number of test points."""
