@@ -283,7 +283,7 @@ def test_a_median_can_be_demanded(data):
     assert run("certify", "train.npz", "test.npz", "--fail-under", 1, "--quiet").exit_code == 0
     result = run("certify", "train.npz", "test.npz", "--fail-under", 70, "--quiet")
     assert result.exit_code == 1
-    assert "is below --fail-under 70" in result.stderr
+    assert "NOT met: median-radius>=70 (median-radius is " in result.stderr
 
 
 def test_results_go_to_standard_output_and_progress_does_not(data):

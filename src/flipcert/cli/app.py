@@ -76,6 +76,16 @@ def certify(
         int | None,
         typer.Option(help="Exit with code 1 if the median radius is below this.", rich_help_panel="Run", min=0),
     ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='Exit with code 1 unless this holds, such as "certified-accuracy@20>=0.8"; give as many as you like.',
+            rich_help_panel="Run",
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write what became of --require to this JUnit file.", rich_help_panel="Run")
+    ] = None,
 ) -> None:
     """Certify the predictions for all test points: how many label flips each withstands.
 
@@ -97,7 +107,7 @@ def certify(
     """
     from flipcert.cli.commands import certify_command
 
-    certify_command(train, test, model, point, data, run, proof, cluster, fail_under)
+    certify_command(train, test, model, point, data, run, proof, cluster, fail_under, require or [], junit)
 
 
 @app.command()

@@ -22,6 +22,7 @@ from flipcert.cli.errors import stopping_at_once
 from flipcert.cli.labels import compare_labels, label_space
 from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
 from flipcert.cli.progress import Display
+from flipcert.cli.requirements import Requirement, write_junit
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
@@ -53,8 +54,15 @@ def certify_command(
     proof: Proof,
     cluster: ClusterOptions,
     fail_under: int | None,
+    require: Sequence[str],
+    junit: Path | None,
 ) -> None:
     """Certify with one model."""
+    wanted = [Requirement.of(text) for text in require]
+    if fail_under is not None:
+        wanted.append(Requirement.of(f"median-radius>={fail_under}"))
+    if junit is not None and not junit.absolute().parent.is_dir():  # told before anything is certified
+        raise ValueError(f"--junit must lie in a folder that exists; got {junit}.")
     (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof, cluster)
     summary = describe_point(result)
     if run.json:
@@ -63,8 +71,12 @@ def certify_command(
         print_summary(result)
         print_collective([result])
         _tell_where(run.out)
-    if fail_under is not None and summary["metrics"]["median_radius"] < fail_under:
-        notes.print(f"The median radius {summary['metrics']['median_radius']} is below --fail-under {fail_under}.")
+    outcomes = [own.check(result) for own in wanted]
+    for outcome in outcomes:
+        notes.print(str(outcome), soft_wrap=True, markup=False, highlight=False)
+    if junit is not None:
+        write_junit(junit, outcomes)
+    if not all(outcome.met for outcome in outcomes):
         raise typer.Exit(1)
 
 

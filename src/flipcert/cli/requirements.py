@@ -1,0 +1,127 @@
+"""What a pipeline demands of a run, such as certified-accuracy@20>=0.8: read, decided exactly, and told."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from flipcert.engine.files import whole_file
+from flipcert.report.result import Result
+from flipcert.report.series import counted
+from flipcert.report.words import is_proven
+from flipcert.results.metrics import median_certified_robustness
+
+_RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+# What can be demanded, whether it is told for a size of attack, and whether it needs true labels.
+_METRICS = {
+    "accuracy": (False, True),
+    "certified-accuracy": (True, True),
+    "certified-share": (True, False),
+    "collective-accuracy": (True, True),
+    "collective-share": (True, False),
+    "median-radius": (False, False),
+    "exact-share": (False, False),
+}
+_FORM = re.compile(r"\s*([a-z-]+)\s*(?:@\s*([\d_,]+)\s*)?(>=|<=|>|<)\s*([\d.]+)\s*")
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One demand: a metric, the size of attack that it is about, how it compares with what."""
+
+    text: str
+    metric: str
+    flips: int
+    relation: str
+    bound: Fraction
+
+    @classmethod
+    def of(cls, text: str) -> Requirement:
+        """Read what was typed."""
+        found = _FORM.fullmatch(text)
+        try:
+            assert found is not None
+            metric, flips, relation, bound = found.groups()
+            at_size, _ = _METRICS[metric]
+            assert (flips is not None) == at_size
+            return cls(text.strip(), metric, int((flips or "0").replace(",", "")), relation, Fraction(bound))
+        except (AssertionError, KeyError, ValueError):
+            names = ", ".join(f"{name}@FLIPS" if at_size else name for name, (at_size, _) in _METRICS.items())
+            raise ValueError(
+                f"--require must be a metric ({names}), one of >= > <= <, and a number, such as "
+                f'"certified-accuracy@20>=0.8"; got {text!r}.'
+            ) from None
+
+    def check(self, result: Result) -> Outcome:
+        """Compare the metric of a result in whole numbers: no share is rounded."""
+        value = self._value(result)
+        shown = f"{float(value):.4g}" if value.denominator > 1 else f"{value.numerator:,}"
+        return Outcome(self, shown, _RELATIONS[self.relation](value, self.bound))
+
+    def _value(self, result: Result) -> Fraction:
+        c = result.certificates
+        if _METRICS[self.metric][1] and result.labels is None:
+            raise ValueError(
+                f"--require {self.text} needs labels of the test points, and there are none; without them, "
+                "certified-share@FLIPS tells which predictions are proven to stay as they are."
+            )
+        if self.metric != "accuracy" and not is_proven(c):
+            raise ValueError(
+                f"--require {self.text} is about what is proven, and the radii of the published formula are not."
+            )
+        if self.metric.startswith("collective-"):
+            return self._collective_value(result)
+        counts = counted(c, None if self.metric.endswith("-share") else result.labels)
+        if self.metric == "median-radius":
+            return Fraction(median_certified_robustness(counts, c.radius))
+        if self.metric == "exact-share":
+            counts = c.exact
+        elif self.metric.startswith("certified-"):
+            counts = counts & (c.radius >= min(self.flips, c.limit))
+        return Fraction(int(np.count_nonzero(counts)), len(c))
+
+    def _collective_value(self, result: Result) -> Fraction:
+        known = None if result.collective is None else result.collective.certificate
+        places = [] if known is None else np.flatnonzero(known.flips == self.flips).tolist()
+        if known is None or not places:
+            raise ValueError(f"--require {self.text} needs --collective {self.flips}, which is not asked for.")
+        if known.counts_correct != _METRICS[self.metric][1]:
+            raise ValueError(
+                f"--require {self.text} is about all predictions, but where the test points have labels, those that "
+                "are right are counted; use collective-accuracy@FLIPS."
+            )
+        return Fraction(known.n_counted - int(known.changed_at_most[places[0]]), known.n_points)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a demand is met, and the value that decided it."""
+
+    requirement: Requirement
+    value: str
+    met: bool
+
+    def __str__(self) -> str:
+        wanted = self.requirement
+        return f"{'met' if self.met else 'NOT met'}: {wanted.text} ({wanted.metric} is {self.value})"
+
+
+def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write outcomes as a JUnit file, which build servers show as tests."""
+    failures = sum(not own.met for own in outcomes)
+    suite = ElementTree.Element("testsuite", name="flipcert", tests=str(len(outcomes)), failures=str(failures))
+    for own in outcomes:
+        case = ElementTree.SubElement(suite, "testcase", classname="flipcert.require", name=own.requirement.text)
+        if not own.met:
+            ElementTree.SubElement(case, "failure", message=str(own))
+    whole = ElementTree.Element("testsuites")
+    whole.append(suite)
+    with whole_file(path) as file:
+        ElementTree.ElementTree(whole).write(file, encoding="utf-8", xml_declaration=True)
