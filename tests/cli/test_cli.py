@@ -114,14 +114,16 @@ def test_trusted_labels(data):
     assert radius.tolist() == model.certify(X_TEST).radius.tolist()
 
 
-def test_scaling_never_sees_labels_and_is_the_same_for_both(data):
+@pytest.mark.parametrize("scale", ["centre", "standard"])
+def test_scaling_never_sees_labels_and_is_the_same_for_both(data, scale):
     from sklearn.preprocessing import StandardScaler
 
-    scaler = StandardScaler().fit(X_TRAIN)
+    scaler = StandardScaler(with_std=scale == "standard").fit(X_TRAIN)
     model = flipcert.KernelSVM().fit(scaler.transform(X_TRAIN), Y_TRAIN)
     expected = model.certify(scaler.transform(X_TEST)).median_certified_robustness(Y_TEST)
-    metrics = summary_of("certify", "train.npz", "test.npz", "--scale", "standard")["metrics"]
-    assert metrics["median_radius"] == expected
+    summary = summary_of("certify", "train.npz", "test.npz", "--scale", scale)
+    assert summary["metrics"]["median_radius"] == expected
+    assert ("with_std=False" in str(summary)) == (scale == "centre")
 
 
 def test_wrong_options_are_refused(data):

@@ -213,6 +213,10 @@ def test_several_labels_a_row(crowd):
             "--threat deletions is refused by PartitionEnsemble: ",
         ),
         (
+            ("--source", "who", "--threat", "deletions", "--model", "svm", "--scale", "centre"),
+            "--scale centre goes by all training rows, and --threat deletions changes these; use --scale unit",
+        ),
+        (
             ("--source", "who", "--threat", "insertions", "--model", "svm", "--scale", "standard"),
             "--scale standard goes by all training rows, and --threat insertions changes these; use --scale unit",
         ),

@@ -94,7 +94,7 @@ class ModelOptions:
         ),
     ] = None
     scale: Annotated[
-        str, _option(_MODEL, "Scale features, without labels: none, standard (columns) or unit (rows).")
+        str, _option(_MODEL, "Scale features, without labels: none, centre, standard (both columns) or unit (rows).")
     ] = "none"
     partition_rule: Annotated[
         str,

@@ -25,8 +25,9 @@ def check_threat_of(proof: Proof, settings: Sequence[Settings], train: Table) ->
 
 def _refuse_fitted_scales(threat: str, settings: Sequence[Settings]) -> None:
     """Raise ValueError if features are scaled by all training rows: whoever changes rows would change the scale."""
-    if any(own.scale == "standard" for own in settings):
+    fitted = [own.scale for own in settings if own.scale in ("centre", "standard")]
+    if fitted:
         raise ValueError(
-            f"--scale standard goes by all training rows, and --threat {threat} changes these; use --scale unit, or "
+            f"--scale {fitted[0]} goes by all training rows, and --threat {threat} changes these; use --scale unit, or "
             "scale both files beforehand by rows that you trust."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -76,7 +77,12 @@ MODELS = {
     ),
     "milp-svm": _Choice(MilpSVM, {"kernel": "ntk", "C": 1.0}, limited=True),
 }
-SCALES: Mapping[str, Callable[[], Any]] = {"none": FunctionTransformer, "standard": StandardScaler, "unit": Normalizer}
+SCALES: Mapping[str, Callable[[], Any]] = {
+    "none": FunctionTransformer,
+    "centre": partial(StandardScaler, with_std=False),
+    "standard": StandardScaler,
+    "unit": Normalizer,
+}
 
 
 @dataclass(frozen=True)
