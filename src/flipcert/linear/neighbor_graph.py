@@ -53,7 +53,7 @@ def neighbor_graph(search: NeighborSearch, n_neighbors: int, n_jobs: int | None)
             raise ValueError(
                 f"so many of the {n_rows} rows are equally far from each other that n_neighbors={n_neighbors}, with "
                 f"all ties, makes a graph beyond the {gigabytes(most * _BYTES_PER_EDGE)} of memory that are available; "
-                "use fewer copies of rows, or PartitionEnsemble."
+                "use PartitionEnsemble, or fewer copies of rows."
             )
         members = np.nonzero(near)[1].astype(np.int32 if n_rows < 2**31 else np.int64)
         return np.count_nonzero(near, axis=1), members
