@@ -23,12 +23,12 @@ class NeighborGraph(NamedTuple):
     ----------
     begins : ndarray of int64 of shape (n_rows + 1,)
         Where the neighbours of each row begin in ``members``.
-    members : ndarray of int of shape (n_edges,)
+    members : ndarray of int32 of shape (n_edges,)
         Neighbours of all rows, each in ascending order; no row is its own.
     """
 
     begins: NDArray[np.int64]
-    members: NDArray[np.integer]
+    members: NDArray[np.int32]
 
     @property
     def degrees(self) -> NDArray[np.int64]:
@@ -45,7 +45,7 @@ def neighbor_graph(search: NeighborSearch, n_neighbors: int, n_jobs: int | None)
     most = available_memory() / _BYTES_PER_EDGE
     found: list[int] = []
 
-    def nearest(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
+    def nearest(rows: slice) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         distance, border = search.nearest_others(rows, count)
         near = distance <= border[:, None]
         found.append(int(np.count_nonzero(near)))
@@ -55,7 +55,7 @@ def neighbor_graph(search: NeighborSearch, n_neighbors: int, n_jobs: int | None)
                 f"all ties, makes a graph beyond the {gigabytes(most * _BYTES_PER_EDGE)} of memory that are available; "
                 "use PartitionEnsemble, or fewer copies of rows."
             )
-        members = np.nonzero(near)[1].astype(np.int32 if n_rows < 2**31 else np.int64)
+        members = np.nonzero(near)[1].astype(np.int32)
         return np.count_nonzero(near, axis=1), members
 
     # Distances, what is sorted of them, and what is near.
@@ -65,4 +65,4 @@ def neighbor_graph(search: NeighborSearch, n_neighbors: int, n_jobs: int | None)
     directed = csr_array((np.ones(members.size, np.int8), members, begins), shape=(n_rows, n_rows))
     graph = directed + directed.T.tocsr()
     graph.sort_indices()
-    return NeighborGraph(graph.indptr.astype(np.int64), graph.indices)
+    return NeighborGraph(graph.indptr.astype(np.int64), graph.indices.astype(np.int32, copy=False))
