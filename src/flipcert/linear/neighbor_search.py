@@ -51,15 +51,13 @@ class NeighborSearch:
     def _rough(
         self, points: NDArray[np.float64], squares: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Squared distances by a product, and bounds on the error of each row."""
+        """Squared distances by a product, less the square of each row, and bounds on the error of each row."""
         reach = (np.sqrt(squares) + np.sqrt(self._squares.max())) ** 2
         if not np.isfinite(reach).all():
             raise ValueError(
                 "distances overflow: test points are too far from the training inputs; rescale the features."
             )
-        rough = points @ self._scaled.T
-        rough *= -2.0
-        rough += squares[:, None]
+        rough = (-2.0 * points) @ self._scaled.T
         rough += self._squares
         # Rounding of the product and the sums, and what underflow may have taken.
         return rough, 4.0 * (points.shape[1] + 4) * (np.finfo(np.float64).eps * reach + np.finfo(np.float64).tiny)

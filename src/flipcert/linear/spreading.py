@@ -111,6 +111,6 @@ class SpreadWeights(Weights):
 
     @property
     def bytes_per_row(self) -> int:
-        """Beside the weights: distances, which rows are near (and who has the same), and what goes through the graph."""
+        """Beside the weights: distances, which rows are near (twice), and what goes through the graph."""
         in_graph = 3 * 8 * WIDTH // SMALLEST_BLOCK
         return super().bytes_per_row + self._search.n_samples * (8 + 2 + in_graph)

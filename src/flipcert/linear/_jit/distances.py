@@ -21,8 +21,9 @@ def squared_distance(x, z):
 def measure_nearest(X, Z, rough, error, n_neighbors, border):
     """Find the neighbours of every row of X among the rows of Z: those at most as far as ``border[t]``.
 
-    ``rough`` holds squared distances within ``error``. Only candidates near the border are measured, directly; all
-    others become infinite. ``border`` gets the squared distance of the last neighbour: whoever ties with it is one too.
+    ``rough`` holds squared distances within ``error``, but for a term that all of a row have in common. Only candidates
+    near the border are measured, directly; all others become infinite. ``border`` gets the squared distance of the last
+    neighbour: whoever ties with it is one too.
     """
     n_train = Z.shape[0]
     measured = np.empty(n_train)
