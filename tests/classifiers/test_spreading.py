@@ -139,6 +139,7 @@ def test_points_that_no_label_reaches():
     assert certificates.prediction.tolist() == [0, 1]
     assert certificates.radius.tolist() == [3, 1]
     assert certificates.exact.all()
+    assert not certificates.rounding_sensitive.any()
     assert not model.decision_function([[100.05]]).any()
 
 

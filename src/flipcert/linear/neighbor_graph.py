@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from flipcert.engine.blocks import map_rows
 from flipcert.engine.memory import available_memory, gigabytes
@@ -34,6 +35,12 @@ class NeighborGraph(NamedTuple):
     def degrees(self) -> NDArray[np.int64]:
         """Number of neighbours of each row."""
         return np.diff(self.begins)
+
+    def components(self) -> NDArray[np.int32]:
+        """A number for each row, the same for rows between which there is a way."""
+        n_rows = self.begins.size - 1
+        edges = csr_array((np.ones(self.members.size, np.int8), self.members, self.begins), shape=(n_rows, n_rows))
+        return np.asarray(connected_components(edges, directed=False)[1])
 
 
 def neighbor_graph(search: NeighborSearch, n_neighbors: int, n_jobs: int | None) -> NeighborGraph:

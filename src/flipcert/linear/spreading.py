@@ -65,6 +65,9 @@ class SpreadWeights(Weights):
         self._search = NeighborSearch(X)
         self._count = min(n_neighbors, X.shape[0])
         self._graph = neighbor_graph(self._search, n_neighbors, n_jobs)
+        # What a neighbour adds to the square of s_t; nothing where no label could ever be reached through it.
+        component = self._graph.components()
+        self._squares = np.isin(component, component[:n_labeled]) / np.maximum(self._graph.degrees, 1)
 
     @property
     def n_steps(self) -> int:
@@ -93,10 +96,9 @@ class SpreadWeights(Weights):
     def rounding(self, X: NDArray[Any], formed: NDArray[Any] | None) -> NDArray[np.float64]:
         """Sums over neighbours are rounded in their order, which is that of the rows; later steps magnify that."""
         assert formed is not None
-        degrees = np.maximum(self._graph.degrees, 1)
-        start = np.sqrt([np.sum(1.0 / degrees[near]) for near in X])
+        start = np.sqrt([self._squares[near].sum() for near in X])
         steps = np.arange(1.0, self.coefficients.size + 1)
-        growth = np.sqrt(degrees.mean()) * np.sum(self.coefficients * steps**1.5)
+        growth = np.sqrt(max(self._graph.degrees.mean(), 1.0)) * np.sum(self.coefficients * steps**1.5)
         error = float(np.finfo(np.float64).eps) / 2 * growth * start
         if self.dtype == np.float64:
             return error
