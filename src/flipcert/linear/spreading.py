@@ -33,7 +33,8 @@ def chebyshev_coefficients(alpha: float) -> NDArray[np.float64]:
         raise ValueError(
             f"alpha={alpha} is so close to 1 that labels would have to be spread {n_steps} steps; take a smaller alpha."
         )
-    coefficients = 2.0 / root * ratio ** np.arange(n_steps + 1)
+    # By products, which are the same on every machine; powers need not be.
+    coefficients = np.cumprod(np.append(2.0 / root, np.full(n_steps, ratio)))
     coefficients[0] /= 2.0
     return coefficients
 
