@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -178,6 +179,10 @@ def test_no_bit_depends_on_the_company_of_a_point(dtype, digits):
     assert np.array_equal(together, weights_of(other, X_test[:60]))
     assert np.array_equal(model.certify(X_test).radius, other.certify(X_test).radius)
     assert not model.certify(X_test).rounding_sensitive.any()
+    with config_context(working_memory=1):
+        little = flipcert.LabelSpreading().fit(X, y)
+        assert np.array_equal(together, weights_of(little, X_test[:60]))
+        assert np.array_equal(little.certify(X_test[:60]).radius, model.certify(X_test[:60]).radius)
 
 
 @pytest.mark.parametrize("scale", [2.0**-300, 2.0**300, 5e-324])
