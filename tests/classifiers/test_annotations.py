@@ -26,6 +26,7 @@ MODELS = [
     flipcert.KernelRidge(RBF(0.5), reg=0.1),
     flipcert.WeightedNeighbors(3),
     flipcert.WeightedNeighbors(4, weights="distance"),
+    flipcert.LabelSpreading(3),
 ]
 
 

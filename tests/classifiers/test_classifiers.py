@@ -22,6 +22,7 @@ MODELS = [
     flipcert.WeightedNeighbors(),
     flipcert.WeightedNeighbors(n_neighbors=None, weights=RBF()),
     flipcert.WeightedNeighbors(n_neighbors=3, weights="distance"),
+    flipcert.LabelSpreading(n_neighbors=4),
 ]
 # Certified by bounds.
 PEERS = [
@@ -41,6 +42,7 @@ ENSEMBLES = [
     flipcert.PartitionEnsemble(DecisionTreeClassifier(), n_partitions=2, partition="random"),
     flipcert.PartitionEnsemble(flipcert.SmoothedLinear(), n_partitions=3),
     flipcert.PartitionEnsemble(flipcert.MilpSVM("rbf"), n_partitions=3),
+    flipcert.PartitionEnsemble(flipcert.LabelSpreading(), n_partitions=3),
 ]
 
 
@@ -191,6 +193,7 @@ def test_classes_may_be_missing_from_the_labels(model, blobs):
         flipcert.KernelSVM(),
         flipcert.KernelRidge(),
         flipcert.WeightedNeighbors(),
+        flipcert.LabelSpreading(),
         *PEERS,
         *NETWORKS,
         ENSEMBLES[0],

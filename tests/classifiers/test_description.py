@@ -62,6 +62,7 @@ NTK_OPTIONS = {"activation": "linear", "bias_std": 0.0, "depth": 1, "weight_std"
             flipcert.WeightedNeighbors(7, RBF(2.0)),
             {"model": "neighbors", "n_neighbors": 7, "weights": "RBF(gamma=2.0)"},
         ),
+        (flipcert.LabelSpreading(), {"model": "spreading", "n_neighbors": 10, "alpha": 0.9}),
         (Wrapped("linear"), {"model": "Wrapped", "kernel": "linear", "C": "auto"}),
         (
             flipcert.FixedBudget(SVC(C=3), cosine),
@@ -179,6 +180,7 @@ def told_by(page):
          "--model ridge --kernel rbf --reg 0.5 --partitions 3"),
         (make_pipeline(StandardScaler(), flipcert.WeightedNeighbors(7)),
          "--model neighbors --neighbors 7 --scale standard"),
+        (flipcert.LabelSpreading(alpha=0.5), "--model spreading --alpha 0.5"),
         (flipcert.SmoothedLinear(0.05), "--model smoothed --flip-probability 0.05"),
         (flipcert.BoundedNetwork(loss="squared"), "--model network --loss squared"),
         (flipcert.MilpSVM("linear", C=1e-5), "--model milp-svm --kernel linear --C 1e-5"),

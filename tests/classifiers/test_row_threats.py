@@ -243,6 +243,7 @@ def test_other_models_say_why_rows_must_stay(blobs):
     models = {
         "weights of all samples change": flipcert.KernelRidge(),
         "nearest": flipcert.WeightedNeighbors(3),
+        "graph of neighbours": flipcert.LabelSpreading(3),
         "noise": flipcert.SmoothedLinear(),
         "step of the training": flipcert.BoundedNetwork(epochs=2),
         "dual variables": flipcert.MilpSVM(),

@@ -99,6 +99,7 @@ def test_other_models_and_options(data):
         "--neighbor-weights",
         "distance",
     )
+    radii(flipcert.LabelSpreading(4, alpha=0.8), "--model", "spreading", "--neighbors", 4, "--alpha", 0.8)
     relu = flipcert.kernels.NTK(depth=2, activation="relu", bias_std=0.1)
     radii(flipcert.KernelSVM(relu), "--depth", 2, "--activation", "relu", "--bias-std", 0.1)
     classes = [*NAMES.tolist(), "none"]
@@ -135,6 +136,7 @@ def test_wrong_options_are_refused(data):
         *files, "--gamma", 1, "--kernel", "linear"
     )
     assert "--neighbors does not apply" in refused(*files, "--neighbors", 3)
+    assert "--alpha does not apply" in refused(*files, "--alpha", 0.5)
     assert "reg must be a positive number" in refused(*files, "--model", "ridge", "--reg", -1)
     assert "--C 1000 is above the small-C threshold 0.000" in refused(*files, "--C", 1000)
     assert "--partitions must be" in refused(*files, "--partitions", 500)

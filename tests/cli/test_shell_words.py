@@ -35,6 +35,15 @@ COMMANDS = [
         "certify train.npz test.npz -m neighbors --neighbor-weights x",
         '--neighbor-weights must be "uniform" or "distance"',
     ),
+    ("certify train.npz test.npz -m spreading --alpha 1", "--alpha must be a number above 0 and below 1; got 1.0"),
+    (
+        "certify train.npz test.npz -m spreading --alpha 0.999999999999",
+        "--alpha 0.999999999999 is so close .*; take a smaller --alpha.",
+    ),
+    (
+        "certify train.npz test.npz -m spreading -t deletions",
+        "--threat deletions is refused by LabelSpreading: the graph of neighbours changes",
+    ),
     ("certify train.npz test.npz -m ridge -k rbf --gamma 1e-9 --reg 1e-300", "plus --reg 1e-300 .*: raise --reg."),
     ("certify train.npz test.npz -m smoothed --flip-probability 0.9", "read from the labels and --method white-box"),
     (

@@ -12,6 +12,7 @@ MODELS = {
     "svm": lambda classes: flipcert.KernelSVM("rbf", classes=classes),
     "linear svm": lambda classes: flipcert.KernelSVM("linear", classes=classes),
     "neighbours": lambda classes: flipcert.WeightedNeighbors(n_neighbors=3, classes=classes),
+    "spreading": lambda classes: flipcert.LabelSpreading(n_neighbors=3, classes=classes),
     "smoothed": lambda classes: flipcert.SmoothedLinear(classes=classes),
     "small C": lambda classes: flipcert.MilpSVM("linear", C=1e-4, classes=classes),
 }

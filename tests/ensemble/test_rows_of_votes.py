@@ -118,6 +118,7 @@ def test_rows_of_a_kernel_matrix(blobs):
 BASES = [
     flipcert.KernelRidge(),
     flipcert.WeightedNeighbors(1),
+    flipcert.LabelSpreading(2),
     DecisionTreeClassifier(),
     make_pipeline(StandardScaler(), flipcert.KernelSVM("rbf")),
 ]

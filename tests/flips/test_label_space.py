@@ -142,6 +142,7 @@ MODELS = {
     "ridge": flipcert.KernelRidge("linear"),
     "rbf": flipcert.KernelRidge("rbf", reg=0.1),
     "neighbours": flipcert.WeightedNeighbors(2),
+    "spreading": flipcert.LabelSpreading(2),
     "smoothing": flipcert.SmoothedLinear(0.1),
     "any C": flipcert.MilpSVM("linear", C=0.5, time_limit=5.0),
     "network": flipcert.BoundedNetwork(loss="squared", learning_rate=0.3),

@@ -157,6 +157,7 @@ def test_models(digits):
         flipcert.KernelSVM(kernel="rbf", classes=classes),
         flipcert.KernelRidge(reg=1.0, classes=classes),
         flipcert.WeightedNeighbors(7, classes=classes),
+        flipcert.LabelSpreading(7, classes=classes),
     ):
         flips = model.fit(X, y).certify(X_test)
         assert flips.n_sources is None

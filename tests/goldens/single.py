@@ -58,6 +58,7 @@ def tiny_classes(model, n_classes, counts):
 
 
 SVM, RIDGE, NEIGHBORS = flipcert.KernelSVM, flipcert.KernelRidge, flipcert.WeightedNeighbors
+SPREADING = flipcert.LabelSpreading
 WHOLE = {"rtol": 0}
 ALL = {"bounds": ("lower", "upper", "exact")}
 three, two = partial(centred, 150, 6, 3), partial(centred, 150, 6, 2)
@@ -110,6 +111,10 @@ CASES = {
     "neighbors, all": partial(fitted, NEIGHBORS(None), blobs, **WHOLE),
     "neighbors, all, distance": partial(fitted, NEIGHBORS(None, "distance", classes=range(3)), blobs, **ALL),
     "neighbors, all, kernel": partial(fitted, NEIGHBORS(None, RBF(1.0)), blobs, **ALL),
+    "spreading": partial(fitted, SPREADING(), jittered),
+    "spreading, far": partial(fitted, SPREADING(4, 0.99, classes=range(12)), jittered),
+    "spreading, float32": partial(fitted, SPREADING(alpha=0.5), jittered, dtype=np.float32, rtol=1e-5),
+    "spreading, ties": partial(fitted, SPREADING(4, classes=range(3)), grid, **ALL),
     "strings": partial(fitted, SVM("linear", classes=NAMES), centred, names=NAMES, **WHOLE),
     "strings, ridge": partial(fitted, RIDGE(reg=0.5), partial(jittered, 120, 6, 3), names=NAMES, **ALL),
     "labels, booleans": partial(odd_labels, [False, True, True]),

@@ -20,6 +20,8 @@ from flipcert.runs.plain_weights import weights_are_right
         flipcert.KernelRidge(reg=1e-3),
         flipcert.WeightedNeighbors(7),
         flipcert.WeightedNeighbors(7, weights="distance"),
+        flipcert.LabelSpreading(5),
+        flipcert.LabelSpreading(3, alpha=0.99),
     ],
     ids=repr,
 )
@@ -41,3 +43,20 @@ def test_weights_of_another_regularisation_are_noticed(digits):
     X, y, x, _ = (own[:300] for own in digits)
     ((_, weights),) = formed_weights(flipcert.KernelRidge("rbf", reg=0.1).fit(X, y), x, np.array([0]))
     assert not weights_are_right(flipcert.KernelRidge("rbf", reg=0.11), X, x[:1], weights, "float64").any()
+
+
+def test_weights_of_another_spreading_are_noticed(digits):
+    X, y, x, _ = (own[:300] for own in digits)
+    ((_, weights),) = formed_weights(flipcert.LabelSpreading().fit(X, y), x, np.array([0]))
+    for other in (flipcert.LabelSpreading(alpha=0.9001), flipcert.LabelSpreading(9)):
+        assert not weights_are_right(other, X, x[:1], weights, "float64").any()
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 0.3, 0.9, 0.95, 0.999, 0.99999])
+def test_spreading_with_ties_and_few_rows_in_plain_numpy(alpha):
+    rng = np.random.default_rng(0)
+    for n, scale in ((1, 1.0), (2, 1e-200), (40, 1e200), (40, 1.0)):
+        X, x = scale * rng.integers(0, 3, (n, 3)), scale * rng.integers(0, 3, (5, 3))
+        base = flipcert.LabelSpreading(4, alpha, classes=[0, 1])
+        ((_, weights),) = formed_weights(base.fit(X, np.arange(n) % 2), x, np.arange(5))
+        assert weights_are_right(base, X, x, weights, "float64").all()

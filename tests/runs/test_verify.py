@@ -82,6 +82,8 @@ def resummarised(change=None):
         (("--model", "ridge", "-n", "4", "--partition-rule", "random", "--seed", "3"), "ensembles"),
         (("--model", "neighbors",), "one model: all gains sorted"),
         (("--model", "neighbors", "--neighbor-weights", "distance", "-n", "3"), "ensembles: exact cost of every vote"),
+        (("--model", "spreading",), "one model: all gains sorted"),
+        (("--model", "spreading", "--alpha", "0.99", "--neighbors", "4", "-n", "3"), "ensembles: exact cost of every"),
         (("--model", "smoothed"), "smoothing: at most the exact radius"),
         (("--model", "smoothed", "-n", "3"), "votes counted"),
         (("--model", "network", "--max-flips", "5"), "predictions 15 0 fitted and asked again"),
@@ -116,7 +118,10 @@ def test_agreement_where_all_is_tied(files):
     rng = np.random.default_rng(0)
     X, y = rng.integers(-1, 2, (60, 3)), rng.integers(0, 4, 60)
     np.savez("tied.npz", X=X, y=y)
-    for model in (("svm", "--kernel", "linear"), ("neighbors", "--neighbors", "8"), ("svm", "-n", "6", "-k", "linear")):
+    for model in (
+        ("svm", "--kernel", "linear"), ("neighbors", "--neighbors", "8"), ("svm", "-n", "6", "-k", "linear"),
+        ("spreading", "--neighbors", "3"),
+    ):  # fmt: skip
         result = run(
             "certify", "tied.npz", "tied.npz", "--model", *model, "--classes", "0,1,2,3", "--out", "-".join(model), "-q"
         )

@@ -6,6 +6,7 @@ from flipcert.classifiers.neighbors import WeightedNeighbors
 from flipcert.classifiers.network.bounded_network import BoundedNetwork
 from flipcert.classifiers.ridge import KernelRidge
 from flipcert.classifiers.smoothing.smoothed_linear import SmoothedLinear
+from flipcert.classifiers.spreading import LabelSpreading
 from flipcert.classifiers.svm import KernelSVM
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "FixedBudget",
     "KernelRidge",
     "KernelSVM",
+    "LabelSpreading",
     "MilpSVM",
     "SmoothedLinear",
     "WeightedNeighbors",

@@ -21,6 +21,7 @@ _MODELS = {
     "KernelSVM": "svm",
     "KernelRidge": "ridge",
     "WeightedNeighbors": "neighbors",
+    "LabelSpreading": "spreading",
     "SmoothedLinear": "smoothed",
     "BoundedNetwork": "network",
     "MilpSVM": "milp-svm",

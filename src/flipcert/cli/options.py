@@ -33,9 +33,9 @@ Test = Annotated[str, typer.Argument(help="Test points, with or without labels, 
 class ModelOptions:
     """Which model, all but the number of partitions and the regularisation."""
 
-    model: Annotated[str, _option(_MODEL, "svm, ridge, neighbors, smoothed, network or milp-svm.", "--model", "-m")] = (
-        "svm"
-    )
+    model: Annotated[
+        str, _option(_MODEL, "svm, ridge, neighbors, spreading, smoothed, network or milp-svm.", "--model", "-m")
+    ] = "svm"
     kernel: Annotated[
         str | None, _option(_MODEL, "ntk, conv-ntk, linear or rbf; ntk if not given.", "--kernel", "-k")
     ] = None
@@ -64,10 +64,13 @@ class ModelOptions:
         ),
     ] = None
     n_neighbors: Annotated[
-        int | None, _option(_MODEL, "neighbors: how many, 5 if not given.", "--neighbors", min=1)
+        int | None, _option(_MODEL, "neighbors, spreading: how many, 5 or 10 if not given.", "--neighbors", min=1)
     ] = None
     weights: Annotated[
         str | None, _option(_MODEL, "neighbors: uniform or distance; uniform if not given.", "--neighbor-weights")
+    ] = None
+    alpha: Annotated[
+        float | None, _option(_MODEL, "spreading: how much rows take from neighbours, 0.9 if not given.")
     ] = None
     flip_probability: Annotated[
         float | None, _option(_MODEL, "smoothed: probability that noise flips a label, 0.01 if not given.")

@@ -71,7 +71,7 @@ def in_shell_words(text: str) -> str:
     )
     text = re.sub(rf"{_BEGIN}({_LONG}){_END}", _option, text)
     return re.sub(
-        r"\b(smaller|larger|raise|lower|with|or) (reg|gamma|C|clip)\b(?=[ ,.;]|$)",
+        r"\b(smaller|larger|raise|lower|with|or) (reg|gamma|C|clip|alpha)\b(?=[ ,.;]|$)",
         lambda found: f"{found[1]} {_option(found, 2)}",
         text,
     )

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.rounding import Factor, row_norms
+from flipcert.engine.rounding import Factor
 from flipcert.kernels.base import Kernel
-from flipcert.linear._jit.distances import nearest_rows, weigh_by_distance
+from flipcert.linear._jit.distances import share_places, weigh_by_distance
+from flipcert.linear.neighbor_search import NeighborSearch
 from flipcert.linear.weights import Weights
 
 
@@ -33,41 +34,20 @@ class NearestWeights(Weights):
         self._count = count
         self._by = by
         self._train = Factor.of(X)
-        # Distances in double precision, in a unit (a power of two, so that nothing rounds) in which squares neither
-        # overflow nor vanish; the largest such unit that is a double will do for subnormal numbers.
-        self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(X).max())[1])))
-        self._scaled = X.astype(np.float64) * self._unit
-        self._squares = row_norms(self._scaled) ** 2
+        self._search = NeighborSearch(X)
 
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the weights of all training samples for each row of X to ``out``."""
-        share, distance = self._neighbors(X)
+        distance, border = self._search.nearest(X, self._count)
+        share = np.empty(distance.shape, self.dtype)
+        share_places(distance, border, self._count, share)
         if isinstance(self._by, Kernel):
             self._by.write(X, self._X, out)
             out *= share
         elif self._by == "distance":
-            weigh_by_distance(share, distance, out)
+            weigh_by_distance(share, np.sqrt(distance, out=distance), out)
         else:
             out[:] = share
-
-    def _neighbors(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Shares and distances of all training points for a block of rows."""
-        points = X.astype(np.float64) * self._unit
-        squares = row_norms(points) ** 2
-        reach = (np.sqrt(squares) + np.sqrt(self._squares.max())) ** 2
-        if not np.isfinite(reach).all():
-            raise ValueError(
-                "distances overflow: test points are too far from the training inputs; rescale the features."
-            )
-        rough = -2.0 * (points @ self._scaled.T)
-        rough += squares[:, None]
-        rough += self._squares
-        # Rounding of the product and the sums, and what underflow may have taken.
-        error = 4.0 * (X.shape[1] + 4) * (np.finfo(np.float64).eps * reach + np.finfo(np.float64).tiny)
-        share = np.zeros(rough.shape, self.dtype)
-        distance = np.empty(rough.shape)
-        nearest_rows(points, self._scaled, rough, error, self._count, share, distance)
-        return share, distance
 
     def rounding(self, X: NDArray[Any], formed: NDArray[Any] | None) -> NDArray[np.float64]:
         """Neighbours and distances are measured the same way in every block; only a kernel brings a product in."""

@@ -22,7 +22,7 @@ _NOT_PROVEN = (
 
 
 # Models whose scores are sums of weights, by the names that descriptions give them.
-_OF_WEIGHTS = ("svm", "ridge", "neighbors")
+_OF_WEIGHTS = ("svm", "ridge", "neighbors", "spreading")
 
 
 def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:

@@ -100,7 +100,7 @@ def _be(count: int) -> str:
 
 def _how_counted(s: Summary) -> str:
     """How many of the points are counted that a source can change alone."""
-    if s.result.n_partitions == 1 and s.result.model in ("svm", "ridge", "neighbors"):
+    if s.result.n_partitions == 1 and s.result.model in ("svm", "ridge", "neighbors", "spreading"):
         return "All predictions are counted that a source can change without any other, by exact sums of weights."
     return "At least so many predictions can be changed by it alone: an attack is known for each."
 

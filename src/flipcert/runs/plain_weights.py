@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers import KernelSVM, WeightedNeighbors
+from flipcert.classifiers import KernelSVM, LabelSpreading, WeightedNeighbors
 from flipcert.kernels.base import as_kernel
+from flipcert.runs.plain_spreading import spread_plainly
 
 # Training rows whose weights, or equations, are looked at.
 _SOME = 1000
@@ -21,7 +22,7 @@ def weights_are_right(
 
     Parameters
     ----------
-    base : KernelSVM, KernelRidge, WeightedNeighbors or SmoothedLinear
+    base : KernelSVM, KernelRidge, WeightedNeighbors, LabelSpreading or SmoothedLinear
         The model; not fitted.
     X : ndarray of shape (n_samples, n_features)
         Its training inputs.
@@ -36,6 +37,9 @@ def weights_are_right(
     some = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _SOME)).astype(np.int64)
     if isinstance(base, WeightedNeighbors):
         return np.array([_are_neighbors(base, X, *row, tolerance) for row in zip(x, weights, strict=True)])
+    if isinstance(base, LabelSpreading):
+        wanted = spread_plainly(X, x, base.n_neighbors, base.alpha)
+        return np.asarray((np.abs(weights - wanted) <= tolerance * wanted.max(axis=1, keepdims=True)).all(axis=1))
     kernel = as_kernel(base.kernel)
     wanted, own = kernel(x, X[some]).astype(np.float64), weights[:, some].astype(np.float64)
     if isinstance(base, KernelSVM):

@@ -51,7 +51,7 @@ from flipcert.verify.opinion import Opinion, opinion_on_ensemble, opinion_on_mod
 from flipcert.verify.replay import replay
 
 # Models whose radii are computed again from weights.
-_OF_WEIGHTS = ("svm", "ridge", "neighbors")
+_OF_WEIGHTS = ("svm", "ridge", "neighbors", "spreading")
 
 
 def free_labels(train: Table) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from flipcert.classifiers import (
     BoundedNetwork,
     KernelRidge,
     KernelSVM,
+    LabelSpreading,
     MilpSVM,
     SmoothedLinear,
     WeightedNeighbors,
@@ -59,6 +60,7 @@ MODELS = {
     "svm": _Choice(KernelSVM, {"kernel": "ntk", "C": "auto", "max_norm": None}),
     "ridge": _Choice(KernelRidge, {"kernel": "ntk", "reg": 1.0}),
     "neighbors": _Choice(WeightedNeighbors, {"n_neighbors": 5, "weights": "uniform"}),
+    "spreading": _Choice(LabelSpreading, {"n_neighbors": 10, "alpha": 0.9}),
     "smoothed": _Choice(SmoothedLinear, {"flip_probability": 0.01, "reg": 1.0, "method": "white-box"}),
     "network": _Choice(
         BoundedNetwork,

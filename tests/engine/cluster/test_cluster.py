@@ -59,6 +59,7 @@ MODELS = {
     "primal ridge": flipcert.KernelRidge(),
     "dual ridge": flipcert.KernelRidge(RBF(gamma=0.1)),
     "neighbours": flipcert.WeightedNeighbors(7, weights="distance"),
+    "spreading": flipcert.LabelSpreading(7),
     "smoothing": flipcert.SmoothedLinear(),
     "network": SMALL_NETWORK,
     "linear network": flipcert.BoundedNetwork(),

@@ -18,42 +18,50 @@ def squared_distance(x, z):
 
 
 @compiled
-def nearest_rows(X, Z, rough, error, n_neighbors, share, distance):
-    """Find the neighbours of every row of X among the rows of Z.
+def measure_nearest(X, Z, rough, error, n_neighbors, border):
+    """Find the neighbours of every row of X among the rows of Z: those at most as far as ``border[t]``.
 
-    ``rough`` holds squared distances within ``error``; only candidates near the border are measured again, directly.
-    ``share[t, i]`` becomes how much of a full neighbour sample i is, in units that make all shares whole numbers:
-    points that tie for the last places divide them equally. ``distance`` gets the distances of neighbours.
+    ``rough`` holds squared distances within ``error``, but for a term that all of a row have in common. Only candidates
+    near the border are measured, directly; all others become infinite. ``border`` gets the squared distance of the last
+    neighbour: whoever ties with it is one too.
     """
     n_train = Z.shape[0]
     measured = np.empty(n_train)
     for t in range(X.shape[0]):
-        border = np.partition(rough[t], n_neighbors - 1)[n_neighbors - 1] + 4.0 * error[t]
+        reach = np.partition(rough[t], n_neighbors - 1)[n_neighbors - 1] + 4.0 * error[t]
         count = 0
         for i in range(n_train):
-            if rough[t, i] <= border:
-                distance[t, i] = squared_distance(X[t], Z[i])
-                measured[count] = distance[t, i]
+            if rough[t, i] <= reach:
+                rough[t, i] = squared_distance(X[t], Z[i])
+                measured[count] = rough[t, i]
                 count += 1
             else:
-                distance[t, i] = np.inf
-        last = np.partition(measured[:count], n_neighbors - 1)[n_neighbors - 1]
+                rough[t, i] = np.inf
+        border[t] = np.partition(measured[:count], n_neighbors - 1)[n_neighbors - 1]
+
+
+@compiled
+def share_places(distance, border, n_neighbors, share):
+    """How much of a full neighbour each sample is, in units that make all shares whole numbers.
+
+    Points that tie for the last places divide them equally.
+    """
+    for t in range(distance.shape[0]):
         closer = 0
         tied = 0
-        for i in range(n_train):
-            if distance[t, i] < last:
+        for i in range(distance.shape[1]):
+            if distance[t, i] < border[t]:
                 closer += 1
-            elif distance[t, i] == last:
+            elif distance[t, i] == border[t]:
                 tied += 1
         places = n_neighbors - closer
-        for i in range(n_train):
-            if distance[t, i] > last:
+        for i in range(distance.shape[1]):
+            if distance[t, i] > border[t]:
                 share[t, i] = 0
             elif tied == places:
                 share[t, i] = 1
             else:
-                share[t, i] = tied if distance[t, i] < last else places
-            distance[t, i] = np.sqrt(distance[t, i])
+                share[t, i] = tied if distance[t, i] < border[t] else places
 
 
 @compiled

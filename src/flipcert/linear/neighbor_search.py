@@ -1,0 +1,71 @@
+"""Who is near whom: exact neighbours, whatever block they are looked for in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flipcert.engine.rounding import row_norms
+from flipcert.linear._jit.distances import measure_nearest
+
+
+class NeighborSearch:
+    """Finds the nearest training inputs in Euclidean distance; all that tie for the last place.
+
+    A product tells who is far away. Who is near is measured by differences, feature by feature, so that equal inputs
+    have equal distances, and no bit depends on the block.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Training inputs.
+    """
+
+    def __init__(self, X: NDArray[Any]) -> None:
+        self.n_samples = X.shape[0]
+        # Distances in double precision, in a unit (a power of two, so that nothing rounds) in which squares neither
+        # overflow nor vanish; the largest such unit that is a double will do for subnormal numbers.
+        self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(X).max())[1])))
+        self._scaled = X.astype(np.float64) * self._unit
+        self._squares = row_norms(self._scaled) ** 2
+
+    def nearest(self, X: NDArray[Any], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Squared distances of all training inputs from each row of X, and of its ``count``-th nearest one.
+
+        Distances beyond that, which are known not to matter, are infinite.
+        """
+        points = X.astype(np.float64) * self._unit
+        rough, error = self._rough(points, row_norms(points) ** 2)
+        return rough, self._measured(points, rough, error, count)
+
+    def nearest_others(self, rows: slice, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same of some training inputs, none of which is its own neighbour; copies of it may be."""
+        points = self._scaled[rows]
+        rough, error = self._rough(points, self._squares[rows])
+        own = np.arange(points.shape[0])
+        rough[own, own + rows.start] = np.inf
+        return rough, self._measured(points, rough, error, count)
+
+    def _rough(
+        self, points: NDArray[np.float64], squares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Squared distances by a product, less the square of each row, and bounds on the error of each row."""
+        reach = (np.sqrt(squares) + np.sqrt(self._squares.max())) ** 2
+        if not np.isfinite(reach).all():
+            raise ValueError(
+                "distances overflow: test points are too far from the training inputs; rescale the features."
+            )
+        rough = (-2.0 * points) @ self._scaled.T
+        rough += self._squares
+        # Rounding of the product and the sums, and what underflow may have taken.
+        return rough, 4.0 * (points.shape[1] + 4) * (np.finfo(np.float64).eps * reach + np.finfo(np.float64).tiny)
+
+    def _measured(
+        self, points: NDArray[np.float64], rough: NDArray[np.float64], error: NDArray[np.float64], count: int
+    ) -> NDArray[np.float64]:
+        """Measure candidates in place; returns the distance of the last neighbour of each row."""
+        border = np.empty(points.shape[0])
+        measure_nearest(points, self._scaled, rough, error, count, border)
+        return border
