@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.ensemble.parts import Part
 from flipcert.ensemble.turns import turn_of
 from flipcert.labels.annotations import Annotations
@@ -86,7 +86,7 @@ def is_white_box(estimator: Any) -> bool:
 def is_label_linear(estimator: Any) -> bool:
     """Whether flip costs follow from the weights alone; a classifier with costs of its own is asked for them."""
     model = final_step(estimator)
-    return is_white_box(estimator) and isinstance(model, LabelLinearClassifier) and not model.has_costs_of_its_own
+    return is_white_box(estimator) and isinstance(model, CertifiedByWeights) and not model.has_costs_of_its_own
 
 
 def vote(estimator: Any, X: NDArray[Any], classes: NDArray[Any], n_rows: int | None = None) -> NDArray[np.int64]:
