@@ -218,7 +218,7 @@ class Drawing(Linear):
         ({"random_state": None}, "random_state of Drawing is None, .*give Drawing"),
         ({"random_state": np.random.RandomState(0)}, "random_state of Drawing is a RandomState"),
         ({"draw": "kept"}, "fit_inputs of Drawing sets generator_ to a Generator"),
-        ({"draw": "forest"}, "fit_inputs of Drawing sets forest___random_state to None"),
+        ({"draw": "forest"}, "fit_inputs of Drawing sets forest_.random_state to None"),
         ({"draw": "unseeded"}, "led to other weights when the same .* rows were fitted again"),
     ],
 )

@@ -35,6 +35,14 @@ class LookedInTiles(Looked):
         return self.table[np.ix_(X[:, 0].astype(int), self.places_[start:stop])]
 
 
+class LookedBare(Looked):
+    """Has parameters of its own only."""
+
+    def __init__(self, table=None, form="array"):
+        self.table = table
+        self.form = form
+
+
 class Linear(flipcert.LabelLinearClassifier):
     """Inner products, which round differently in blocks of another shape."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -52,11 +51,11 @@ class LabelLinearClassifier(CertifiedByWeights):
 
     Notes
     -----
-    An ``__init__`` of your own stores its parameters, as in scikit-learn. Name ``classes`` and ``n_jobs`` among them:
-    an ensemble tells its voters of classes that their partitions lack.
+    An ``__init__`` of your own stores its parameters, as in scikit-learn. Name ``classes`` and ``n_jobs`` among them,
+    or the label space is always read from ``y``, and all cores are used.
 
-    ``fit`` calls ``fit_inputs`` twice more on a few rows, and ``weights`` on a few training rows, together and alone.
-    It refuses weights that change from call to call, from fit to fit, or with the other rows of X.
+    ``fit`` calls ``fit_inputs`` again on a few rows, and ``weights`` for a few training rows, together and alone. It
+    refuses weights that change from call to call, from fit to fit, or with the other rows of X.
 
     Examples
     --------
@@ -203,10 +202,11 @@ class LabelLinearClassifier(CertifiedByWeights):
                     f"fit_inputs of {kind} sets {name}, a name that LabelLinearClassifier keeps for itself; choose "
                     "another."
                 )
-        for chance in chain.from_iterable(chances(value, name) for name, value in learned.items()):
+        for name, chance in ((name, chance) for name, value in learned.items() for chance in chances(value)):
+            place = f"{name}.{chance.parameter}".rstrip(".").replace(".[", "[")
             raise ValueError(
-                f"fit_inputs of {kind} sets {chance.parameter} to {chance.value}, so weights could change from fit to "
-                "fit, or from call to call, and void the certificate; seed what is random by a whole number that is a "
+                f"fit_inputs of {kind} sets {place} to {chance.value}, so weights could change from fit to fit, or "
+                "from call to call, and void the certificate; seed what is random by a whole number that is a "
                 "parameter, and keep only what was drawn."
             )
         return smoother, learned

@@ -126,6 +126,9 @@ def _fit_white_box(
     known = model.get_params()
     wanted = {f"{step}classes": classes, f"{step}n_jobs": 1}
     model.set_params(**{name: value for name, value in wanted.items() if name in known})
+    if isinstance(own := final_step(model), CertifiedByWeights):
+        # A user's class may have an __init__ without them.
+        own.classes, own.n_jobs = classes, 1
     # Costs that were proven without the mask hold with it: it only ties an attacker's hands. Who is not told of sources
     # is asked for flips.
     told = {"trusted": trusted} if part.sources is None else {"trusted": trusted, "source": part.sources.values}
@@ -147,10 +150,10 @@ def _fit_white_box(
             f"{type(classifier).__name__} has no parameter classes to tell it of the others, which its flip costs have "
             "to cover."
         )
-    own = np.asarray(classifier.classes_).tolist()
-    if own != classes.tolist():
+    named = np.asarray(classifier.classes_).tolist()
+    if named != classes.tolist():
         raise ValueError(
-            f"{type(classifier).__name__} has classes_={own}, but its flip costs have to be "
+            f"{type(classifier).__name__} has classes_={named}, but its flip costs have to be "
             f"those of {classes.tolist()}, in this order."
         )
 
