@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.spatial.distance import cdist
 from sklearn.ensemble import RandomTreesEmbedding
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import StandardScaler
 
 import flipcert
+from flipcert.engine import tiles as grid
 from tests.helpers.smoothers import Linear
 
 
@@ -51,6 +56,25 @@ def test_no_label_ever_reaches_a_method_that_a_user_writes(classes, partitions, 
         assert own.keys() <= {"seen", "classes", "n_jobs", "n_samples_fit_", "X_"}
         assert own["classes"] is None
         assert own["seen"] == 7
+
+
+def test_what_a_parameter_was_fitted_to_is_forgotten_unless_it_is_frozen(blobs):
+    """It could have been fitted to labels; whoever freezes it knows that it was not."""
+    X, y, x, _ = blobs
+
+    class Embedded(Linear):
+        def __init__(self, encoder=None):
+            self.encoder = encoder
+
+        def weights(self, X):
+            return self.encoder.transform(X) @ self.encoder.transform(self.X_).T
+
+    encoder = StandardScaler().fit(X[:10])
+    with pytest.raises(NotFittedError):
+        Embedded(encoder).fit(X, y)
+    model = Embedded(FrozenEstimator(encoder)).fit(X, y)
+    expected = flipcert.KernelSVM("linear").fit(encoder.transform(X), y).certify(encoder.transform(x))
+    assert np.array_equal(model.certify(x).radius, expected.radius)
 
 
 def test_inputs_cannot_be_written_to(blobs):
@@ -110,17 +134,38 @@ def test_what_are_no_weights(answer, said, blobs):
         MineInTiles().fit(X, y)
 
 
-@pytest.mark.parametrize("factor", [1e300, 1e-60])
-def test_weights_out_of_the_range_of_single_precision(factor, blobs):
+@pytest.mark.parametrize("in_tiles", [False, True])
+def test_weights_out_of_the_range_of_single_precision(in_tiles, blobs, monkeypatch):
     X, y, x, _ = blobs
+    X[:15] += 1000
+    monkeypatch.setattr(grid, "COLUMNS", 10)
 
     class Mine(Linear):
-        def weights(self, X):
-            return factor * (X @ self.X_.T).astype(float)
+        def __init__(self, factor=1.0):
+            self.factor = factor
 
-    Mine().fit(X, y).certify(x)
-    with pytest.raises(ValueError, match=r"weights of Mine are kept in the precision of the inputs, and .* of float32"):
-        Mine().fit(X.astype(np.float32), y)
+        def weights(self, X):
+            # Some tiles hold nothing but numbers that are too small, which is no loss as long as others hold more.
+            return self.factor * np.exp(-cdist(X, self.X_))
+
+    class MineInTiles(Mine):
+        def weight_tile(self, X, start, stop):
+            return self.weights(X)[:, start:stop]
+
+    kind = MineInTiles if in_tiles else Mine
+    single = X.astype(np.float32)
+    assert not kind().fit(single, y).certify(x).rounding_sensitive.any()
+    for factor in (1.0, 1e300, 1e-60, 1e-300):
+        assert kind(factor).fit(X, y).certify(x).exact.all()
+    with pytest.raises(ValueError, match=r"weights of Mine.* precision of the inputs, and .* is too large for float32"):
+        kind(1e300).fit(single, y)
+    for ask in ("predict", "certify", "worst_flips"):
+        with pytest.raises(
+            ValueError, match=r"the weights of 15 of 15 rows underflowed: weights of Mine.* float32; resc"
+        ):
+            getattr(kind(1e-60).fit(single, y), ask)(x)
+    with pytest.raises(ValueError, match="rows underflowed"):
+        flipcert.PartitionEnsemble(kind(1e-60), 2, classes=[0, 1, 2]).fit(single, y).certify(x)
 
 
 @pytest.mark.parametrize(

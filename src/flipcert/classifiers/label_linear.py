@@ -170,16 +170,15 @@ class LabelLinearClassifier(CertifiedByWeights):
     def _make_weights(self, X: NDArray[Any]) -> Weights:
         for name in self.__dict__.pop("_learned", ()):
             self.__dict__.pop(name, None)
-        smoother, learned = self._fitted_smoother(X)
-        weights = self._weights_of(smoother, X)
+        weights, learned = self._fitted_to(X)
         weights.require_steady(X)
         self._require_repeatable(X, weights)
         self.__dict__.update(learned)
         self._learned = tuple(learned)
         return weights
 
-    def _fitted_smoother(self, X: NDArray[Any]) -> tuple[LabelLinearClassifier, dict[str, Any]]:
-        """A copy of the estimator that never saw a label, fitted to inputs, and what it has learned."""
+    def _fitted_to(self, X: NDArray[Any]) -> tuple[OwnWeights, dict[str, Any]]:
+        """Weights of a copy of the estimator that never saw a label, fitted to inputs, and what it has learned."""
         smoother = clone(self)
         if "classes" in smoother.get_params(deep=False):
             # An ensemble may have read them from the labels.
@@ -209,21 +208,19 @@ class LabelLinearClassifier(CertifiedByWeights):
                 "from call to call, and void the certificate; seed what is random by a whole number that is a "
                 "parameter, and keep only what was drawn."
             )
-        return smoother, learned
-
-    def _weights_of(self, smoother: LabelLinearClassifier, X: NDArray[Any]) -> OwnWeights:
-        return OwnWeights(smoother, X, _is_written("weight_tile", type(self)))
+        return OwnWeights(smoother, X, _is_written("weight_tile", type(self))), learned
 
     def _require_repeatable(self, X: NDArray[Any], weights: OwnWeights) -> None:
         """Raise ValueError if the same few rows, fitted twice, are weighed differently: no proof, but a sign."""
         few = X[:_REHEARSED]
         try:
-            again = [self._weights_of(self._fitted_smoother(few)[0], few) for _ in range(1 + (len(few) < len(X)))]
-            first, second = (own.formed_rows(few) for own in [weights, *again][-2:])
+            first = weights if len(few) == len(X) else self._fitted_to(few)[0]
+            second = self._fitted_to(few)[0]
+            moved = relative_difference(first.formed_rows(few), second.formed_rows(few))
         except Exception:
             # It may need more rows than these, and the fit itself went well.
             return
-        if relative_difference(first, second) > most_by_rounding(X.dtype):
+        if moved > most_by_rounding(X.dtype):
             raise ValueError(
                 f"fit_inputs of {type(self).__name__} led to other weights when the same {len(few)} rows were fitted "
                 "again, so nothing is proven about another fit; seed what is random by a parameter."

@@ -56,15 +56,13 @@ class OwnWeights(Weights):
         if self.comes_in_tiles:
             write_tiles(self.tile_writer(X), out)
         else:
-            out[:] = self._checked("weights", self._smoother.weights(read_only(X)), out.shape)
+            out[:] = self._kept(self._numbers(X))
 
     def tile_writer(self, X: NDArray[Any]) -> Callable[[slice, NDArray[Any]], None]:
         """What writes the weights of a range of training samples for each row of X to an array."""
-        inputs = read_only(X)
 
         def write(samples: slice, out: NDArray[Any]) -> None:
-            tile = self._smoother.weight_tile(inputs, samples.start, samples.stop)
-            out[:] = self._checked("weight_tile", tile, out.shape)
+            out[:] = self._kept(self._numbers(X, samples))
 
         return write
 
@@ -79,9 +77,21 @@ class OwnWeights(Weights):
         largest = self._largest(X) if formed is None else np.abs(formed).max(axis=1)
         return np.maximum(self._relative_error * largest.astype(np.float64), smallest_whole(self.dtype))
 
+    def lost(self, X: NDArray[Any], sizes: Callable[[], NDArray[Any]]) -> NDArray[np.bool_]:
+        """Rows whose weights are next to zero only because they are kept in single precision."""
+        lost = np.zeros(X.shape[0], np.bool_)
+        if self.dtype == np.float64:
+            return lost
+        small = np.flatnonzero(sizes() < smallest_whole(self.dtype))
+        for samples in self._grid if small.size else ():
+            numbers = self._numbers(X[small], samples)
+            lost[small] |= (self._kept(numbers) != numbers).any(axis=1)
+        return lost
+
     def why(self, X: NDArray[Any], small: bool) -> str:
-        """Only its author knows."""
-        return f"{self._name('weights')} are beyond the range of their type; rescale them"
+        """What their type is, and how to have another."""
+        name = self._name("weights")
+        return f"{name} are kept in the precision of the inputs, {self.dtype}; rescale them{self._or_more_bits}"
 
     @property
     def bytes_per_row(self) -> int:
@@ -95,31 +105,33 @@ class OwnWeights(Weights):
         """
         few = X[np.linspace(0, X.shape[0] - 1, min(X.shape[0], _FEW)).astype(np.int64)]
         together = self.formed_rows(few)
+        name, beyond_rounding = self._name("weights"), most_by_rounding(self.dtype)
         if not np.array_equal(together, self.formed_rows(few)):
             raise ValueError(
-                f"{self._name('weights')} changed when the same rows were asked for again; a certificate needs the "
-                "same numbers each time: draw none at random there, and keep nothing from call to call."
+                f"{name} changed when the same rows were asked for again; a certificate needs the same numbers each "
+                "time: draw none at random there, and keep nothing from call to call."
             )
         ends = [0, len(few) - 1]
         beside, alone = together[ends], np.concatenate([self.formed_rows(few[t : t + 1]) for t in ends])
         moved = relative_difference(alone, beside)
         told = self._told_rounding(few[ends])
-        if told is None and moved > most_by_rounding(self.dtype):
+        if told is None and moved > beyond_rounding:
             raise ValueError(
-                f"{self._name('weights')} of a row moved by {moved:.2g} of the largest when the row was asked for "
-                "without the others; they must depend on the training rows and that row alone. If this is rounding, "
-                "tell how large it is by weight_rounding(X)."
+                f"{name} of a row moved by {moved:.2g} of the largest when the row was asked for without the others; "
+                "they must depend on the training rows and that row alone. If this is rounding, tell how large it is "
+                "by weight_rounding(X)."
             )
-        if told is not None and np.any(too_far := (distance := row_norms(alone - beside)) > SAFETY * told):
-            raise ValueError(
-                f"{self._name('weight_rounding')} told {told[too_far][0]:.3g} for a row whose weights moved by "
-                f"{distance[too_far][0]:.3g} when it was asked for without the others; tell more, or weigh each row by "
-                "itself."
-            )
-        if self.comes_in_tiles:
-            whole = self._checked("weights", self._smoother.weights(read_only(few)), together.shape)
-            if relative_difference(whole, together) > most_by_rounding(self.dtype):
-                raise ValueError(f"{self._name('weight_tile')} gives other weights than its method weights.")
+        if told is not None:
+            with np.errstate(over="ignore"):
+                distance = row_norms(alone - beside)
+            for promised, seen in zip(told, distance, strict=True):
+                if seen > SAFETY * promised:
+                    raise ValueError(
+                        f"{self._name('weight_rounding')} told {promised:.3g} for a row whose weights moved by "
+                        f"{seen:.3g} when it was asked for without the others; tell more, or weigh each row by itself."
+                    )
+        if self.comes_in_tiles and relative_difference(self._kept(self._numbers(few)), together) > beyond_rounding:
+            raise ValueError(f"{self._name('weight_tile')} gives other weights than its method weights.")
         self._relative_error = max(self._relative_error, moved)
 
     def formed_rows(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -144,39 +156,49 @@ class OwnWeights(Weights):
         return numbers.astype(np.float64)
 
     def _largest(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Size of the largest weight of each row, where weights come in tiles."""
-        write, largest = self.tile_writer(X), np.zeros(X.shape[0], self.dtype)
-        for samples in tiles(self.n_samples):
-            write(samples, tile := np.empty((X.shape[0], samples.stop - samples.start), self.dtype))
-            np.maximum(largest, np.abs(tile, out=tile).max(axis=1), out=largest)
-        return largest
+        """Size of the largest weight of each row, where they are not held."""
+        parts = (self._kept(self._numbers(X, samples)) for samples in self._grid)
+        return np.max([np.abs(part).max(axis=1) for part in parts], axis=0)
 
-    def _checked(self, method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Weights as they came from a method, in the precision of the inputs; ValueError for what are none."""
+    @property
+    def _grid(self) -> list[slice] | list[None]:
+        """What is asked for at a time: all training rows, or a tile of them."""
+        return tiles(self.n_samples) if self.comes_in_tiles else [None]
+
+    def _numbers(self, X: NDArray[Any], samples: slice | None = None) -> NDArray[Any]:
+        """Weights of all training rows, or of a tile of them, as they come; ValueError for what are none."""
+        inputs, own = read_only(X), self._smoother
+        if samples is None:
+            name, n_columns, values = self._name("weights"), self.n_samples, own.weights(inputs)
+        else:
+            name, n_columns = self._name("weight_tile"), samples.stop - samples.start
+            values = own.weight_tile(inputs, samples.start, samples.stop)
         numbers = np.asarray(values.toarray() if issparse(values) else values)
-        name = self._name(method)
         if numbers.dtype.kind not in "fiub":
             raise ValueError(f"{name} must be real numbers; got an array of type {numbers.dtype}.")
-        if numbers.shape != shape:
+        if numbers.shape != (X.shape[0], n_columns):
             raise ValueError(
-                f"{name} must have one row for each row of X and one column for each training row, shape {shape}; got "
-                f"shape {numbers.shape}."
+                f"{name} must have one row for each row of X and one column for each training row, shape "
+                f"{(X.shape[0], n_columns)}; got shape {numbers.shape}."
             )
         if not np.all(np.isfinite(numbers)):
             raise ValueError(f"{name} must be finite; got {numbers[~np.isfinite(numbers)][0]}.")
-        if numbers.dtype == self.dtype:
-            return numbers
+        return numbers
+
+    def _kept(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Weights in the precision of the inputs; ValueError for what is too large for that."""
         with np.errstate(over="ignore", under="ignore"):
-            own = numbers.astype(self.dtype)
-        largest = np.abs(numbers).max(axis=1).astype(np.longdouble)
-        lost = (largest > 0) & (np.abs(own).max(axis=1) < smallest_whole(self.dtype)) & (own != numbers).any(axis=1)
-        if lost.any() or not np.all(np.isfinite(own)):
-            extreme = largest[lost].min() if lost.any() else largest.max()
+            kept = numbers.astype(self.dtype, copy=False)
+        if kept is not numbers and not np.all(np.isfinite(kept)):
             raise ValueError(
-                f"{name} are kept in the precision of the inputs, and {extreme:.3g} is out of the range of "
-                f"{self.dtype}; rescale them, or pass inputs of type float64."
+                f"{self._name('weights')} are kept in the precision of the inputs, and {np.abs(numbers).max():.3g} is "
+                f"too large for {self.dtype}; rescale them{self._or_more_bits}."
             )
-        return own
+        return kept
+
+    @property
+    def _or_more_bits(self) -> str:
+        return ", or pass inputs of type float64" if self.dtype != np.float64 else ""
 
     def _name(self, method: str) -> str:
         return f"{method} of {type(self._smoother).__name__}"
