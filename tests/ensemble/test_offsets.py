@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flipcert
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.ensemble.grey_box import GreyBox
 from flipcert.linear.weights import Weights
 
@@ -30,7 +30,7 @@ class Prior(Weights):
         return np.tile(np.arange(n_classes, 0.0, -1.0), (X.shape[0], 1))
 
 
-class WithPrior(LabelLinearClassifier):
+class WithPrior(CertifiedByWeights):
     def __init__(self, classes=None, n_jobs=None):
         self.classes = classes
         self.n_jobs = n_jobs

@@ -1,13 +1,17 @@
-"""The example with neural-tangents runs, with a stand-in for what is not installed here."""
+"""The example with neural-tangents runs, with a stand-in for what is not installed here; preferences are odd."""
 
 from __future__ import annotations
 
+import itertools
 import runpy
 import sys
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
+import pytest
 
+import flipcert
+from flipcert.kernels import RBF
 from tests.helpers.paths import EXAMPLES
 
 
@@ -44,3 +48,44 @@ def test_a_kernel_of_neural_tangents_plugs_in(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "half of the correct ones withstand:" in printed
     assert "the same radii: True" in printed
+
+
+def difference_kernel(k):
+    """The kernel of pairs that docs/smoothers.md gives for rewards that are not linear."""
+
+    def of_pairs(X, Z):
+        (a, b), (c, d) = np.hsplit(X, 2), np.hsplit(Z, 2)
+        return (k(a, c) - k(a, d)) - (k(b, c) - k(b, d))
+
+    return of_pairs
+
+
+@pytest.mark.parametrize("k", [lambda a, c: a @ c.T, RBF()], ids=["linear", "rbf"])
+def test_whoever_swaps_the_answers_of_a_pair_gets_the_opposite_preference(k):
+    rng = np.random.default_rng(0)
+    pairs, new = rng.normal(size=(60, 6)), rng.normal(size=(40, 6))
+    swapped = np.hstack(np.hsplit(new, 2)[::-1])
+    preferred = np.where(rng.random(60) < 0.5, "A", "B")
+    reward = flipcert.KernelRidge(difference_kernel(k), classes=["A", "B"]).fit(pairs, preferred)
+    assert np.array_equal(reward.decision_function(new), -reward.decision_function(swapped))
+    one, other = reward.certify(new), reward.certify(swapped)
+    assert np.all(one.prediction != other.prediction)
+    assert np.array_equal(one.radius, other.radius)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_of_several_answers_is_as_safe_as_its_closest_duel(seed):
+    """Against all labellings: the fewest flips after which it loses to any of the others."""
+    rng = np.random.default_rng(seed)
+    pairs, answers = rng.normal(size=(7, 3)), rng.normal(size=(4, 3))
+    preferred = np.where(rng.random(7) < 0.5, "A", "B")
+    reward = flipcert.KernelRidge("linear", classes=["A", "B"]).fit(pairs, preferred)
+    duels = [answers[i] - np.delete(answers, i, axis=0) for i in range(4)]
+    (best,) = [i for i, own in enumerate(duels) if np.all(reward.predict(own) == "A")]
+    radius = reward.certify(duels[best]).radius.min()
+    fewest = 8
+    for labelling in itertools.product("AB", repeat=7):
+        after = np.array(labelling)
+        if np.any(reward.fit(pairs, after).predict(duels[best]) != "A"):
+            fewest = min(fewest, np.count_nonzero(after != preferred))
+    assert radius == min(fewest - 1, 7)

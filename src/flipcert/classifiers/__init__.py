@@ -4,6 +4,7 @@ from flipcert.classifiers.fixed_budget import FixedBudget
 from flipcert.classifiers.milp_svm.milp_svm import MilpSVM
 from flipcert.classifiers.neighbors import WeightedNeighbors
 from flipcert.classifiers.network.bounded_network import BoundedNetwork
+from flipcert.classifiers.own_weights import LabelLinearClassifier
 from flipcert.classifiers.ridge import KernelRidge
 from flipcert.classifiers.smoothing.smoothed_linear import SmoothedLinear
 from flipcert.classifiers.spreading import LabelSpreading
@@ -14,6 +15,7 @@ __all__ = [
     "FixedBudget",
     "KernelRidge",
     "KernelSVM",
+    "LabelLinearClassifier",
     "LabelSpreading",
     "MilpSVM",
     "SmoothedLinear",

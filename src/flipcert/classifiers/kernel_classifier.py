@@ -7,12 +7,12 @@ from typing import Any
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.kernels.base import Kernel
 from flipcert.linear.kernel_rows import is_precomputed, ready_kernel
 
 
-class KernelClassifier(LabelLinearClassifier):
+class KernelClassifier(CertifiedByWeights):
     """A label-linear classifier whose weights come from a kernel."""
 
     kernel: Any

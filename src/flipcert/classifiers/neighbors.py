@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.kernels.base import Kernel, as_kernel
 from flipcert.linear.nearest import NearestWeights
 from flipcert.linear.weights import Weights
 
 
-class WeightedNeighbors(LabelLinearClassifier):
+class WeightedNeighbors(CertifiedByWeights):
     """Nearest neighbours in Euclidean distance, each with a weight; the class with the largest sum is the prediction.
 
     Neighbours are found from the inputs alone. Points that tie for the last places share them equally, so neither the

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.labels.annotations import Annotations
 from flipcert.linear.spreading import SpreadWeights
 from flipcert.linear.weights import Weights
 
 
-class LabelSpreading(LabelLinearClassifier):
+class LabelSpreading(CertifiedByWeights):
     r"""Label spreading (Zhou et al., 2004): labels flow along a graph of nearest neighbours, and so reach new points.
 
     Rows are joined with their nearest neighbours in Euclidean distance, whichever of the two is near to the other. With

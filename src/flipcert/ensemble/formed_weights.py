@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.ensemble.partition_ensemble import PartitionEnsemble
 from flipcert.ensemble.white_box import WhiteBox
 
@@ -32,7 +32,7 @@ def formed_weights(
         Training rows of each voter, and its weights, of shape (n_rows, n_members). None where scores are not sums of
         weights, or voters do not tell them.
     """
-    if isinstance(model, LabelLinearClassifier):
+    if isinstance(model, CertifiedByWeights):
         linear = model.label_linear_
         return [(np.arange(linear.labels.n_labels), linear.formed(X, rows))]
     electorate = model.electorate_ if isinstance(model, PartitionEnsemble) else None

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.ensemble.parts import Part
 from flipcert.ensemble.turns import turn_of
 from flipcert.labels.annotations import Annotations
@@ -86,7 +86,7 @@ def is_white_box(estimator: Any) -> bool:
 def is_label_linear(estimator: Any) -> bool:
     """Whether flip costs follow from the weights alone; a classifier with costs of its own is asked for them."""
     model = final_step(estimator)
-    return is_white_box(estimator) and isinstance(model, LabelLinearClassifier) and not model.has_costs_of_its_own
+    return is_white_box(estimator) and isinstance(model, CertifiedByWeights) and not model.has_costs_of_its_own
 
 
 def vote(estimator: Any, X: NDArray[Any], classes: NDArray[Any], n_rows: int | None = None) -> NDArray[np.int64]:
@@ -126,6 +126,9 @@ def _fit_white_box(
     known = model.get_params()
     wanted = {f"{step}classes": classes, f"{step}n_jobs": 1}
     model.set_params(**{name: value for name, value in wanted.items() if name in known})
+    if isinstance(own := final_step(model), CertifiedByWeights):
+        # A user's class may have an __init__ without them.
+        own.classes, own.n_jobs = classes, 1
     # Costs that were proven without the mask hold with it: it only ties an attacker's hands. Who is not told of sources
     # is asked for flips.
     told = {"trusted": trusted} if part.sources is None else {"trusted": trusted, "source": part.sources.values}
@@ -147,10 +150,10 @@ def _fit_white_box(
             f"{type(classifier).__name__} has no parameter classes to tell it of the others, which its flip costs have "
             "to cover."
         )
-    own = np.asarray(classifier.classes_).tolist()
-    if own != classes.tolist():
+    named = np.asarray(classifier.classes_).tolist()
+    if named != classes.tolist():
         raise ValueError(
-            f"{type(classifier).__name__} has classes_={own}, but its flip costs have to be "
+            f"{type(classifier).__name__} has classes_={named}, but its flip costs have to be "
             f"those of {classes.tolist()}, in this order."
         )
 

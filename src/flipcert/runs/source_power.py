@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.datasets.table import Table
 from flipcert.labels.labels import Labels
 from flipcert.labels.sources import Sources, check_sources
@@ -38,7 +38,7 @@ def powers_of_sources(
     sources = check_sources(train.givers, train.n_labels)
     assert sources is not None, "there are radii in sources"
     alone = np.flatnonzero(certificates.radius_upper == 0)
-    if isinstance(model, LabelLinearClassifier):
+    if isinstance(model, CertifiedByWeights):
         changed, attack = _of_weights(model, X_test, alone)
     else:
         changed, attack = _of_attacks(model, X_test, alone, sources, np.asarray(train.y))
@@ -62,7 +62,7 @@ def _plain(own: Any) -> Any:
     return own.item() if isinstance(own, np.generic) else own
 
 
-def _of_weights(model: LabelLinearClassifier, X: NDArray[Any], alone: NDArray[np.int64]) -> _Powers:
+def _of_weights(model: CertifiedByWeights, X: NDArray[Any], alone: NDArray[np.int64]) -> _Powers:
     """Powers from sums of weights, exactly: gains of a source add up over its labels."""
     linear, labels = model.label_linear_, model.label_linear_.labels
     assert labels.sources is not None, "there are radii in sources"

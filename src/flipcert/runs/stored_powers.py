@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.label_linear import LabelLinearClassifier
+from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.datasets.table import Table
 from flipcert.labels.threats import SOURCES
 from flipcert.report.words import plural
@@ -41,7 +41,7 @@ def compare_powers(
         known = counts.get(source) if isinstance(source, (int, float, str)) else None
         agrees = type(labels) is type(points) is int and labels == known and 0 <= points <= len(alone)
         verification.note(POWERS, place, _words(own), f"{known} labels, at most {len(alone)} points", agrees)
-    if not isinstance(model, LabelLinearClassifier):
+    if not isinstance(model, CertifiedByWeights):
         verification.leave_out("How many points a single source can change was not counted again.")
         return
     changed = np.zeros(ids.size, np.int64)

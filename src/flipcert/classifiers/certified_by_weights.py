@@ -29,7 +29,7 @@ from flipcert.results.witness import Witness
 _TIME_LIMIT = 60.0
 
 
-class LabelLinearClassifier(CertifiedClassifier):
+class CertifiedByWeights(CertifiedClassifier):
     r"""Base of classifiers with scores :math:`s_c(t) = \sum_i w_i(t) [y_i = c]`, ties to the smaller class.
 
     A subclass says how training inputs become weights (``_make_weights``); labels never enter there. A fitted one holds
