@@ -32,7 +32,7 @@ class NearestWeights(Weights):
         self._X = X
         self._count = count
         self._by = by
-        self._train = Factor.of(X)
+        self._train = by.factor(X) if isinstance(by, Kernel) else Factor.of(X)
         # Distances in double precision, in a unit (a power of two, so that nothing rounds) in which squares neither
         # overflow nor vanish; the largest such unit that is a double will do for subnormal numbers.
         self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(X).max())[1])))
