@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 from torch import nn
 
@@ -36,7 +38,7 @@ class Wide(nn.Module):
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
         sizes = [n_inputs, *[width] * depth, 1]
-        draw = [torch.randn(shape, generator=generator) for a, b in zip(sizes, sizes[1:], strict=False)
+        draw = [torch.randn(shape, generator=generator) for a, b in pairwise(sizes)
                 for shape in ((b, a), (b,))]  # fmt: skip
         self.layers = nn.ParameterList(draw)
         self.weight_std, self.bias_std = weight_std, bias_std
@@ -74,14 +76,19 @@ class Tied(nn.Module):
 
 
 class AnyWidth(nn.Module):
-    """Takes inputs of any width: a network on the sums of all and of every other number."""
+    """Takes inputs of any width: a network on the first and the last number."""
 
     def __init__(self):
         super().__init__()
-        self.layers = dense(2)
+        self.layers = dense(2, 20)
 
     def forward(self, x):
-        return self.layers(torch.stack([x.sum(dim=1), x[:, ::2].sum(dim=1)], dim=1))
+        return self.layers(x[:, [0, -1]])
+
+
+def centred(n_outputs=1):
+    """A layer on inputs without what they have in common: gradients of both signs where inputs have one."""
+    return settled(nn.Sequential(nn.BatchNorm1d(2, affine=False), nn.Linear(2, n_outputs, bias=False)))
 
 
 class Odd(nn.Module):

@@ -99,8 +99,11 @@ def test_blocks_are_the_whole_whatever_their_size(monkeypatch):
     module, X = dense(3, 6, 2), inputs_of(None, 37)
     kernel, whole = Tangent(module), plain_kernel(module, inputs_of(None, 37), inputs_of(None, 37))
     monkeypatch.setattr(tangent, "_MOST_FEATURES", 0)
-    for together, memory in ((64, 1024.0), (5, 1024.0), (3, 1e-3), (1, 1e-6)):
+    projected = Tangent(module, projection=9)(X)
+    for together, numbers, memory in ((64, 2**24, 1024.0), (5, 2**24, 1024.0), (5, 200, 1e-3), (3, 1, 1e-6)):
         monkeypatch.setattr(gradients, "_MOST_TOGETHER", together)
+        monkeypatch.setattr(gradients, "_NUMBERS", numbers)
+        assert np.allclose(Tangent(module, projection=9)(X), projected, rtol=1e-12, atol=1e-13)
         with config_context(working_memory=memory):
             assert np.allclose(kernel(X), whole, rtol=1e-12, atol=1e-13)
             assert np.allclose(kernel(X[3:4], X), whole[3:4], rtol=1e-12, atol=1e-13)
@@ -141,7 +144,7 @@ def test_the_variance_of_a_sketch_is_what_its_docstring_says():
     rng = np.random.default_rng(0)
     u, v = rng.normal(size=(2, 30))
     m = 5
-    values = [np.vdot(*Sketch(30, m, (seed,))(np.stack([u, v]))) for seed in range(4000)]
+    values = [np.vdot(*Sketch(30, m, [(seed,)])(np.stack([u, v]))) for seed in range(4000)]
     variance = (u @ u * (v @ v) + (u @ v) ** 2 - 2 * np.sum(u**2 * v**2)) / m
     assert np.var(values) == pytest.approx(variance, rel=0.1)
 

@@ -17,7 +17,7 @@ from flipcert.labels.validation import check_integers
 
 # Inputs whose gradients are taken together: always as many, so that bits do not depend on how many there are.
 _MOST_TOGETHER = 64
-# Numbers in such gradients: beyond it, fewer inputs at a time.
+# Numbers in such gradients: beyond it, fewer outputs at a time, then fewer inputs.
 _NUMBERS = 2**24
 
 
@@ -32,6 +32,14 @@ class Gradients:
         Width of the inputs.
     input_shape : sequence of int or None
         Shape of one input, as the network takes it; None if it takes rows as they are.
+
+    Attributes
+    ----------
+    n_parameters, n_outputs : int
+    together : int
+        Inputs whose gradients are taken at a time.
+    outputs : list of range
+        All outputs, as many at a time as their gradients are taken.
     """
 
     def __init__(self, module: Any, n_inputs: int, input_shape: Sequence[int] | None) -> None:
@@ -39,7 +47,9 @@ class Gradients:
         self._name = type(module).__name__
         self._shape = _shape_of_input(n_inputs, input_shape)
         if any(torch.nn.parameter.is_lazy(own) for own in (*module.parameters(), *module.buffers())):
-            raise ValueError(f"module {self._name} has parameters without values yet; call it on a batch of inputs first.")
+            raise ValueError(
+                f"module {self._name} has parameters without values yet; call it on a batch of inputs first."
+            )
         with told(self._name, "copied in double precision"):
             self._module = copy.deepcopy(module).to(device="cpu", dtype=torch.float64).eval()
             named = {name: own.detach() for name, own in self._module.named_parameters()}
@@ -54,6 +64,8 @@ class Gradients:
         self.n_parameters = sum(own.numel() for own in self._trained.values())
         self.n_outputs = self._outputs_together(np.zeros((1, n_inputs))).shape[1]
         self.together = max(1, min(_MOST_TOGETHER, _NUMBERS // self.n_parameters))
+        step = max(1, _NUMBERS // (self.together * self.n_parameters))
+        self.outputs = [range(first, min(first + step, self.n_outputs)) for first in range(0, self.n_outputs, step)]
 
     def check(self, X: NDArray[Any]) -> None:
         """Raise ValueError if the outputs for some rows depend on which other rows are asked about with them."""
@@ -61,27 +73,29 @@ class Gradients:
         with told(self._name, "evaluated for one input at a time"):
             rows = self._tensor(X[:2])
             alone = self._torch.func.vmap(lambda row: self._outputs(self._module, self._trained, row))(rows)
-        size = float(together.abs().max()) if together.numel() else 0.0
+        size = float(together.abs().max())
         if np.isfinite(size) and not self._torch.allclose(together, alone, rtol=1e-6, atol=1e-9 * size):
             raise ValueError(
                 f"module must treat each input by itself, but the outputs of {self._name} for one input depend on the "
                 "others in its batch, or on chance."
             )
 
-    def of(self, X: NDArray[Any], output: int) -> NDArray[np.float64]:
-        """Gradients of one output in all parameters, a row for each row of X: at most ``together`` of them."""
+    def of(self, X: NDArray[Any], outputs: range) -> NDArray[np.float64]:
+        """Gradients of some outputs in all parameters, one after the other: a row for each row of X."""
         func = self._torch.func
         # Parameters are put into the network while it is called, and other threads call it too.
         own = copy.deepcopy(self._module)
 
         def value(trained: dict[str, Any], row: Any) -> Any:
-            return self._outputs(own, trained, row)[output]
+            return self._outputs(own, trained, row)[outputs.start : outputs.stop]
 
         with told(self._name, "differentiated for one input at a time"):
             rows = self._tensor(filled(X, self.together))
-            parts = func.vmap(func.grad(value), in_dims=(None, 0))(self._trained, rows)
-            joined = self._torch.cat([part.reshape(self.together, -1) for part in parts.values()], dim=1)
-        gradients: NDArray[np.float64] = joined.detach().numpy()[: X.shape[0]]
+            parts = func.vmap(func.jacrev(value), in_dims=(None, 0))(self._trained, rows)
+            joined = self._torch.cat(
+                [part.flatten(2) if part.ndim > 2 else part[..., None] for part in parts.values()], 2
+            )
+        gradients: NDArray[np.float64] = joined.detach().flatten(1).numpy()[: X.shape[0]]
         if not np.isfinite(gradients).all():
             raise ValueError(
                 f"gradients of {self._name} must be finite; got {gradients[~np.isfinite(gradients)][0]} for an input. "

@@ -1,7 +1,8 @@
-"""Long rows of numbers made short, by chance that is settled beforehand, so that inner products stay nearly the same."""
+"""Long rows of numbers made short, by chance that a seed settles, so that inner products stay nearly the same."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,15 @@ class Sketch:
     ----------
     n_long, n_short : int
         Lengths of the rows.
-    seed : sequence of int
-        What settles the map.
+    seeds : sequence of tuples of int
+        What settles the map. With several, long rows come one after the other, and their short ones are added up.
     """
 
-    def __init__(self, n_long: int, n_short: int, seed: tuple[int, ...]) -> None:
-        rng = np.random.default_rng(seed)
-        places = rng.integers(0, n_short, n_long, dtype=np.int32)
-        signs = 1.0 - 2.0 * rng.integers(0, 2, n_long, dtype=np.int8)
-        by_long = csr_array((signs, places, np.arange(n_long + 1)), shape=(n_long, n_short))
+    def __init__(self, n_long: int, n_short: int, seeds: Sequence[tuple[int, ...]]) -> None:
+        drawn = [np.random.default_rng(seed) for seed in seeds]
+        places = np.concatenate([rng.integers(0, n_short, n_long, dtype=np.int32) for rng in drawn])
+        signs = np.concatenate([1.0 - 2.0 * rng.integers(0, 2, n_long, dtype=np.int8) for rng in drawn])
+        by_long = csr_array((signs, places, np.arange(places.size + 1)), shape=(places.size, n_short))
         self._map: Any = by_long.T
 
     def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:

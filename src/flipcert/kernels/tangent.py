@@ -1,4 +1,4 @@
-"""The tangent kernel of a network that one has: fine-tuning it, as long as its parameters stay close to where they are."""
+"""The tangent kernel of a network that one has: fine-tuning it, with parameters that stay close to where they are."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ class Tangent(Kernel):
             return
         total = np.zeros(out.shape)
         budget = memory_budget() // (8 if in_job() else 2)
-        height = max(1, budget // (8 * network.n_parameters * network.together)) * network.together
-        for output in range(network.n_outputs):
-            for rows in _ranges(X.shape[0], height):
-                left = np.concatenate([own for _, own in _batches(network, X[rows], output)])
-                self._each_batch(network, Z, output, _multiplied(left, total[rows]))
+        height = max(1, budget // (8 * network.n_parameters * len(network.outputs[0]) * network.together))
+        for outputs in network.outputs:
+            for rows in _ranges(X.shape[0], height * network.together):
+                left = np.concatenate([own for _, own in _batches(network, X[rows], outputs)])
+                self._each_batch(network, Z, outputs, _multiplied(left, total[rows]))
         with np.errstate(over="ignore", under="ignore"):  # whoever uses the kernel refuses what is out of range
             out[:] = total / network.n_outputs
 
@@ -184,7 +184,8 @@ class Tangent(Kernel):
         """The network as it is now, ready for these inputs."""
         self.validate()
         network = Gradients(self.module, X.shape[1], self.input_shape)
-        network.check(X)
+        if X.shape[0] > 0:
+            network.check(X)
         return network
 
     def _length(self, network: Gradients) -> int | None:
@@ -201,13 +202,12 @@ class Tangent(Kernel):
         def fill(rows: slice) -> None:
             inputs = X[rows]
             short = np.zeros((inputs.shape[0], length))
-            for output in range(network.n_outputs):
-                begin = output * network.n_parameters
-                seed = (int(self.projection_seed), output)
-                sketch = None if length == whole else Sketch(network.n_parameters, length, seed)
-                for place, gradients in _batches(network, inputs, output):
+            for outputs in network.outputs:
+                own = slice(outputs.start * network.n_parameters, outputs.stop * network.n_parameters)
+                sketch = None if length == whole else self._sketch(network, outputs, length)
+                for place, gradients in _batches(network, inputs, outputs):
                     if sketch is None:
-                        short[place, begin : begin + network.n_parameters] = gradients
+                        short[place, own] = gradients
                     else:
                         short[place] += sketch(gradients)
             with np.errstate(over="ignore", under="ignore"):  # whoever uses the features refuses what is out of range
@@ -216,6 +216,10 @@ class Tangent(Kernel):
         map_threads(fill, _ranges(X.shape[0], _ROWS), 1 if in_job() else None)
         return features
 
+    def _sketch(self, network: Gradients, outputs: range, length: int) -> Sketch:
+        """The projection of the gradients of some outputs, each with a seed of its own."""
+        return Sketch(network.n_parameters, length, [(int(self.projection_seed), output) for output in outputs])
+
     def _norms(self, network: Gradients, X: NDArray[Any]) -> NDArray[np.float64]:
         """Norms of the gradients of all outputs for each row, over the root of their number."""
         norms = np.zeros(X.shape[0])
@@ -223,21 +227,21 @@ class Tangent(Kernel):
         def add(place: slice, gradients: NDArray[np.float64]) -> None:
             norms[place] = np.hypot(norms[place], row_norms(gradients))
 
-        for output in range(network.n_outputs):
-            self._each_batch(network, X, output, add)
+        for outputs in network.outputs:
+            self._each_batch(network, X, outputs, add)
         return norms / np.sqrt(network.n_outputs)
 
     def _each_batch(
         self,
         network: Gradients,
         X: NDArray[Any],
-        output: int,
+        outputs: range,
         use: Callable[[slice, NDArray[np.float64]], None],
     ) -> None:
         """Call ``use(place, gradients)`` for all rows of X, some at a time; on all cores, unless a job has them."""
 
         def one(place: slice) -> None:
-            use(place, network.of(X[place], output))
+            use(place, network.of(X[place], outputs))
 
         map_threads(one, _ranges(X.shape[0], network.together), 1 if in_job() else None)
 
@@ -251,9 +255,9 @@ def _multiplied(left: NDArray[np.float64], total: NDArray[np.float64]) -> Callab
     return add
 
 
-def _batches(network: Gradients, X: NDArray[Any], output: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def _batches(network: Gradients, X: NDArray[Any], outputs: range) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     for place in _ranges(X.shape[0], network.together):
-        yield place, network.of(X[place], output)
+        yield place, network.of(X[place], outputs)
 
 
 def _ranges(n_rows: int, height: int) -> list[slice]:
