@@ -84,7 +84,7 @@ bench: $(VENV)/.tools
 evidence: $(VENV)/.tools
 	$(BIN)/python -m paper evidence --out paper $(ARGS)
 
-# Fine-tunes networks, replays certificates of their tangent kernels and rewrites paper/tangent.md: a quarter of an hour.
+# Fine-tunes networks, replays certificates of their tangent kernels and rewrites paper/tangent.md: some minutes.
 tangent: $(VENV)/.tools
 	$(BIN)/python -m paper tangent --out paper $(ARGS)
 

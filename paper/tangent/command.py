@@ -14,7 +14,7 @@ def run(arguments: list[str]) -> None:
     """Run the study as the command line asks for it."""
     parser = argparse.ArgumentParser(
         prog="python -m paper tangent",
-        description="Fine-tune networks and replay certificates of their tangent kernels (15 minutes; torch).",
+        description="Fine-tune networks and replay certificates of their tangent kernels (some minutes; torch).",
     )
     parser.add_argument("--out", "-o", default="tangent", help="folder for the page, its plot and the results")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything works")

@@ -52,10 +52,10 @@ gradient descent with momentum until nothing more is gained, on the labels as th
 many as the radius allows (greedy), and half as many; and as many at random. After flips inside the radius, *all* test
 points whose radius is at least their number are checked, if network and machine predicted the same before; a
 prediction that changes is a *violation*. An attack is checked on the point that it was made for, if both predicted the
-same there. Up to {seeds} networks for each width, one of the widest.
+same there. {seeds} networks for each width, from other random weights.
 
 The rules above are in `tangent/rules.py`; they were written down before the study was run. `python -m paper tangent
---out paper` runs it again, in a quarter of an hour, and rewrites this page from the results in `tangent.json`.
+--out paper` runs it again, in some minutes, and rewrites this page from the results in `tangent.json`.
 """
 
 
