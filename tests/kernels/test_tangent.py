@@ -223,6 +223,7 @@ def test_gradients_that_vanish_are_lost_and_zeros_are_not():
         (Tangent(dense(4)), "module Sequential cannot be evaluated in double precision: mat1 and mat2"),
         (Tangent(nn.Tanh()), "must have a parameter that requires a gradient; Tanh has 0 parameters"),
         (Tangent(nn.LazyLinear(2)), "LazyLinear has parameters without values yet; call it on a batch"),
+        (Tangent(nn.Linear(3, 1, dtype=torch.complex64)), "Linear has complex numbers among its parameters"),
         (Tangent(Odd(lambda x: (x, x))), "must return a tensor of real numbers; Odd returned tuple"),
         (Tangent(Odd(lambda x: x.argmax(dim=1))), "must return a tensor of real numbers; Odd returned torch.int64"),
         (Tangent(Odd(lambda x: x.sum())), r"must return outputs of shape \(n, ...\) for n inputs; Odd returned \(\)"),

@@ -72,12 +72,26 @@ def test_ridge_regression_is_fine_tuning_in_the_linear_regime():
     scores = flipcert.KernelRidge(Tangent(module), reg=reg).fit(X, y).decision_function(X_test)
     network, largest = Linearised(module), np.linalg.eigvalsh(Tangent(module)(X))[-1]
     inputs, test = torch.from_numpy(X), torch.from_numpy(X_test)
+    with torch.no_grad():
+        initial, initial_test = (network.module(rows)[:, 0] for rows in (inputs, test))
+    with_initial = []
     for c in range(3):
         wanted = torch.from_numpy((y == c).astype(float))
         change = network.trained(
             inputs, lambda out, wanted=wanted: ((out - wanted) ** 2).sum() / (2 * reg), 400, 1 / (1 + largest / reg)
         )
         assert np.allclose(network(change, test).detach().numpy(), scores[:, c], atol=1e-4)
+        change = network.trained(
+            inputs,
+            lambda out, wanted=wanted: ((out + initial - wanted) ** 2).sum() / (2 * reg),
+            400,
+            1 / (1 + largest / reg),
+        )
+        with_initial.append((network(change, test) + initial_test).detach().numpy())
+    # Initial outputs that are left in are the same for all copies.
+    difference = np.array(with_initial).T - scores
+    assert np.allclose(difference, difference[:, :1], atol=1e-4)
+    assert np.abs(difference).max() > 0.01
 
 
 def test_machines_with_small_c_are_fine_tuning_on_the_hinge_loss():

@@ -18,7 +18,7 @@ from flipcert.labels.validation import check_integers
 # Inputs whose gradients are taken together: always as many, so that bits do not depend on how many there are.
 _MOST_TOGETHER = 64
 # Numbers in such gradients: beyond it, fewer outputs at a time, then fewer inputs.
-_NUMBERS = 2**24
+_NUMBERS = 2**22
 
 
 class Gradients:
@@ -50,6 +50,8 @@ class Gradients:
             raise ValueError(
                 f"module {self._name} has parameters without values yet; call it on a batch of inputs first."
             )
+        if any(own.is_complex() for own in (*module.parameters(), *module.buffers())):
+            raise ValueError(f"module {self._name} has complex numbers among its parameters; they have to be real.")
         with told(self._name, "copied in double precision"):
             self._module = copy.deepcopy(module).to(device="cpu", dtype=torch.float64).eval()
             named = {name: own.detach() for name, own in self._module.named_parameters()}

@@ -30,7 +30,7 @@ class Sketch:
         drawn = [np.random.default_rng(seed) for seed in seeds]
         places = np.concatenate([rng.integers(0, n_short, n_long, dtype=np.int32) for rng in drawn])
         signs = np.concatenate([1.0 - 2.0 * rng.integers(0, 2, n_long, dtype=np.int8) for rng in drawn])
-        by_long = csr_array((signs, places, np.arange(places.size + 1)), shape=(places.size, n_short))
+        by_long = csr_array((signs, places, np.arange(places.size + 1, dtype=np.int32)), shape=(places.size, n_short))
         self._map: Any = by_long.T
 
     def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
