@@ -18,6 +18,7 @@ from torch.func import functional_call
 
 import flipcert
 from flipcert.classifiers.description import describe
+from flipcert.engine.question import Asked
 from flipcert.kernels import Kernel, StoredKernel, Tangent, tangent
 from tests.helpers.torch_modules import AnyWidth, centred, dense, image_network
 
@@ -221,6 +222,17 @@ def test_rows_that_come_are_refused_and_those_that_go_are_not(digits):
     assert len(model.certify(X_test[:3], threat="deletions")) == 3
     with pytest.raises(ValueError, match=r"no bound is known on what a new row may weigh with this kernel \(Tangent\)"):
         model.certify(X_test[:3], threat="insertions")
+
+
+def test_answers_that_were_kept_are_known_by_the_weights_of_the_network():
+    X, y, _ = problem(9, 3)
+
+    def name(seed):
+        model = flipcert.KernelSVM(Tangent(dense(2, seed=seed))).fit(X, y)
+        return Asked(model.predict, 0).digest
+
+    assert name(0) is not None
+    assert name(0) == name(0) != name(1)
 
 
 def test_models_tell_which_network_it_was():
