@@ -55,11 +55,12 @@ prediction that changes is a *violation*. An attack is checked on the point that
 same there. {seeds} networks for each width, from other random weights.
 
 The rules above are in `tangent/rules.py`. They were written down before the study was run, but after a small trial with
-a seed that is not part of it (7; one test point, widths 16 and 256), which had shown roughly what to expect. A first plan,
-with width 512 and three networks for each width, was cut down for time before it had given a result. The brackets
+a seed that is not part of it (7; one test point, widths 16 and 256), which had shown roughly what to expect. A first
+plan, with width 512 and three networks for each width, was cut down for time before it had given a result. The brackets
 in the first table tell where the last rule holds and where not.
 
-`python -m paper tangent --out paper` runs it again, in some minutes, and rewrites this page from the results in `tangent.json`.
+`python -m paper tangent --out paper` runs it again, in some minutes, and rewrites this page from the results in
+`tangent.json`.
 """
 
 
