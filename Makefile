@@ -10,7 +10,7 @@ PRERELEASE := .venv-prerelease
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked
 PARALLEL := -n auto --dist loadgroup
 
-.PHONY: demo test lint pytest coverage bench evidence reproduce reproduce-quick clean
+.PHONY: demo test lint pytest coverage bench evidence tangent reproduce reproduce-quick clean
 .PHONY: test-steady test-browser test-kills test-cluster test-minimum test-prerelease
 
 demo: $(VENV)/.installed
@@ -84,6 +84,10 @@ bench: $(VENV)/.tools
 evidence: $(VENV)/.tools
 	$(BIN)/python -m paper evidence --out paper $(ARGS)
 
+# Fine-tunes networks, replays certificates of their tangent kernels and rewrites paper/tangent.md: some minutes.
+tangent: $(VENV)/.tools
+	$(BIN)/python -m paper tangent --out paper $(ARGS)
+
 # All figures of the paper, from the data in FLIPCERT_DATA: up to three hours on two cores. What is shown in
 # paper/results is taken from there.
 reproduce: $(VENV)/.tools
@@ -109,5 +113,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(MINIMUM) $(PRERELEASE) .coverage .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence reproduction reproduction-quick
+	rm -rf $(VENV) $(MINIMUM) $(PRERELEASE) .coverage .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence tangent reproduction reproduction-quick
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

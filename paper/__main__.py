@@ -1,4 +1,4 @@
-"""``python -m paper``: the paper's figures; with ``evidence`` or ``features`` before the arguments, those."""
+"""``python -m paper``: the paper's figures; or ``evidence``, ``tangent``, ``features`` if they come first."""
 
 import sys
 

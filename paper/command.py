@@ -32,6 +32,10 @@ def _chosen(arguments: list[str]) -> tuple[Callable[[list[str]], None], list[str
         from paper.evidence.command import run as evidence
 
         return evidence, arguments[1:]
+    if arguments[:1] == ["tangent"]:
+        from paper.tangent.command import run as tangent
+
+        return tangent, arguments[1:]
     if arguments[:1] == ["features"]:
         from paper.features.command import run as features
 

@@ -132,7 +132,7 @@ def study(plan: Plan, report: Callable[[Run], None] = lambda run: None, n_jobs: 
     def one(i: int) -> Run:
         problem, width, seed = tasks[i]
         n_points = plan.n_points if isinstance(problem.kernel, NTK) else (plan.n_points + 1) // 2
-        with _one_torch_thread():
+        with one_torch_thread():
             run = run_network(problem, width, seed, n_points)
         report(run)
         return run
@@ -212,7 +212,7 @@ def flips_to_replay(problem: Problem, n_points: int) -> Iterator[Flips]:
 
 
 def _problem(plan: Plan, task: str, name: str, kind: type[SquaredLoss] | type[HingeLoss]) -> Problem:
-    X, codes, X_test, truth = _digits(TASKS[task], plan.n_train * _SAMPLES[task], plan.n_test)
+    X, codes, X_test, truth = digits(TASKS[task], plan.n_train * _SAMPLES[task], plan.n_test)
     kernel = NETWORKS[name]
     train_kernel = kernel(X)
     model: Any
@@ -229,7 +229,7 @@ def _problem(plan: Plan, task: str, name: str, kind: type[SquaredLoss] | type[Hi
     )  # fmt: skip
 
 
-def _digits(classes: Sequence[int], n_train: int, n_test: int) -> tuple[NDArray[Any], ...]:
+def digits(classes: Sequence[int], n_train: int, n_test: int) -> tuple[NDArray[Any], ...]:
     """Handwritten digits of some classes, as many of each as possible: inputs and class indices, twice."""
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
@@ -259,7 +259,7 @@ def _n_seeds(kernel: NTK | ConvNTK, width: int, seeds: int) -> int:
 
 
 @contextmanager
-def _one_torch_thread() -> Iterator[None]:
+def one_torch_thread() -> Iterator[None]:
     """Networks run in parallel, so each keeps to one thread."""
     torch = require_torch()
     before = torch.get_num_threads()

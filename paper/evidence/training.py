@@ -8,14 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paper.evidence.networks import FiniteNetwork, require_torch
+from paper.evidence.networks import require_torch
 
 _PATIENCE = 10
+
+
+class Network(Protocol):
+    """What is trained: parameters to begin with, and outputs that follow from parameters and inputs."""
+
+    parameters: list[Any]
+    rows_at_once: int
+
+    def tensor(self, values: NDArray[Any]) -> Any:
+        """Numbers as the network takes them."""
+
+    def outputs(self, parameters: list[Any], X: Any) -> Any:
+        """Outputs for each row of inputs."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +92,7 @@ class Trained:
 
 
 def train(
-    network: FiniteNetwork,
+    network: Network,
     loss: SquaredLoss | HingeLoss,
     X: NDArray[Any],
     targets: NDArray[np.float64],
@@ -129,14 +142,14 @@ def train(
     return Trained(outputs.double().numpy(), step, residual / first, settled)
 
 
-def _outputs(network: FiniteNetwork, parameters: list[Any], inputs: Any) -> Any:
+def _outputs(network: Network, parameters: list[Any], inputs: Any) -> Any:
     """Outputs without gradients, some rows at a time."""
     torch = require_torch()
     with torch.no_grad():
         return torch.cat([network.outputs(parameters, inputs[rows]) for rows in _batches(network, inputs)])
 
 
-def _batches(network: FiniteNetwork, inputs: Any) -> Iterator[slice]:
+def _batches(network: Network, inputs: Any) -> Iterator[slice]:
     """Parts of the rows, whose gradients add up to that of the full batch."""
     for start in range(0, len(inputs), network.rows_at_once):
         yield slice(start, start + network.rows_at_once)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 import flipcert
 from flipcert.engine import blocks
 from flipcert.engine.watch import Watcher, watched_by
+from tests.helpers.torch_modules import dense
 
 
 class Keeper(Watcher):
@@ -45,6 +46,7 @@ MODELS = {
     "svm": flipcert.KernelSVM(),
     "primal ridge": flipcert.KernelRidge(),
     "dual ridge": flipcert.KernelRidge(flipcert.kernels.RBF(gamma=0.5)),
+    "tangent kernel": flipcert.KernelSVM(flipcert.kernels.Tangent(dense(2))),
     "neighbours": flipcert.WeightedNeighbors(3, weights="distance"),
     "smoothing": flipcert.SmoothedLinear(),
     "network": flipcert.BoundedNetwork(epochs=1, max_flips=2),

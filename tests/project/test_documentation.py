@@ -41,6 +41,20 @@ def test_pages_show_the_examples_and_their_real_output(page, place, example, cap
     assert capsys.readouterr().out == output
 
 
+def test_the_page_on_networks_shows_the_example_and_output_of_its_kind(capsys):
+    """What training makes of a network differs a little from machine to machine, so numbers may."""
+    source = (ROOT / "examples" / "own_network.py").read_text()
+    page = (ROOT / "docs" / "smoothers.md").read_text().partition("## Fine-tuning a network of your own")[2]
+    code, output = re.findall(r"```(?:python|text)\n(.*?)```", page, flags=re.DOTALL)[:2]
+    assert code in source
+    runpy.run_path(str(ROOT / "examples" / "own_network.py"))
+    printed = capsys.readouterr().out
+    assert re.sub(r"[\d.]+ (correct|flips)", r"\1", printed) == re.sub(r"[\d.]+ (correct|flips)", r"\1", output)
+    numbers = [float(number) for number in re.findall(r"([\d.]+) correct", printed)]
+    stated = [float(number) for number in re.findall(r"([\d.]+) correct", output)]
+    assert all(abs(a - b) <= 0.02 for a, b in zip(numbers, stated, strict=True))
+
+
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_public_names_are_documented(name):
     page = (ROOT / "docs" / "api.md").read_text()

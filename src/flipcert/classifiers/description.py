@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from flipcert.kernels import NAMED
 from flipcert.kernels.base import Kernel, as_kernel
 from flipcert.kernels.stored import StoredKernel
+from flipcert.kernels.tangent import Tangent
 
 # The command line's names; other models and kernels go by their class.
 _MODELS = {
@@ -93,6 +94,10 @@ def _describe_kernel(kernel: Any) -> dict[str, Any]:
         name = name.replace("ntk", given.pop("kind"))
         if given["activation"] != "leaky_relu":
             del given["negative_slope"]
+    elif isinstance(kernel, Tangent):
+        given["module"] = kernel.network_name
+        if given["projection"] is None:
+            del given["projection_seed"]
     return {"kernel": name, **{parameter: _plain(value) for parameter, value in given.items()}}
 
 

@@ -11,8 +11,9 @@ from flipcert.kernels.linear import Linear
 from flipcert.kernels.ntk import NTK
 from flipcert.kernels.rbf import RBF
 from flipcert.kernels.stored import StoredKernel
+from flipcert.kernels.tangent import Tangent
 
 # What kernels are called: in ``kernel=``, if they need no parameters, and in what is said of a model.
-NAMED = {"ntk": NTK, "conv-ntk": ConvNTK, "linear": Linear, "rbf": RBF}
+NAMED = {"ntk": NTK, "conv-ntk": ConvNTK, "linear": Linear, "rbf": RBF, "tangent": Tangent}
 
-__all__ = ["NTK", "RBF", "ConvNTK", "Kernel", "Linear", "StoredKernel"]
+__all__ = ["NTK", "RBF", "ConvNTK", "Kernel", "Linear", "StoredKernel", "Tangent"]

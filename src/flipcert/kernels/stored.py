@@ -133,7 +133,7 @@ class StoredKernel(Kernel):
 
     def factor(self, Z: NDArray[Any]) -> Factor:
         """Training inputs behind the numbers."""
-        return Factor.of(self._inputs(Z))
+        return self.kernel.factor(self._inputs(Z))
 
     @cached_property
     def _test_rounding(self) -> NDArray[np.float64]:
@@ -142,7 +142,7 @@ class StoredKernel(Kernel):
 
     @cached_property
     def _train(self) -> Factor:
-        return Factor.of(self.X_train)
+        return self.kernel.factor(self.X_train)
 
     @cached_property
     def _values(self) -> NDArray[Any]:

@@ -130,20 +130,14 @@ def largest_row_sum(kernel: Kernel | None, X: NDArray[Any], n_jobs: int | None) 
 
 
 def _largest_row_sum(kernel: Kernel | None, X: NDArray[Any], n_jobs: int | None) -> float:
-    if (
-        kernel is not None
-        and kernel.n_features(X.shape[1]) is not None
-        and all(np.all(rows >= 0) for _, rows in row_pieces(X))
-    ):
-        # Kernels of inputs that are not negative are not negative either: a row sum is one product.
-        parts = [kernel.features(rows).sum(axis=0, dtype=np.float64) for _, rows in row_pieces(X)]
+    has_features = kernel is not None and kernel.n_features(X.shape[1]) is not None
+    if kernel is not None and has_features and (total := _sum_of_features(kernel, X)) is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            total = np.sum(parts, axis=0)
             return max(float((kernel.features(rows) @ total).max()) for _, rows in row_pieces(X))
     grid = tiles(X.shape[0])
     # Of single precision, small scales would leave nothing.
     scale = None if kernel is None else kernel.product_scale(X.shape[1])
-    rows_of = KernelRows(kernel, X) if scale is None else svm_weights(kernel, X)
+    rows_of = KernelRows(kernel, X) if scale is None and not has_features else svm_weights(kernel, X)
     buffers = Buffers()
 
     def largest(block: NDArray[Any], n_rows: int) -> float:
@@ -159,3 +153,15 @@ def _largest_row_sum(kernel: Kernel | None, X: NDArray[Any], n_jobs: int | None)
     row_sum = max(map_blocks(largest, X, grid[0].stop * X.dtype.itemsize, n_jobs))
     buffers.close()
     return row_sum if scale is None else row_sum * scale
+
+
+def _sum_of_features(kernel: Kernel, X: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Sum of the features of all rows, if none is negative: then no kernel is, and a row sum is one product."""
+    total: NDArray[np.float64] = np.zeros(())
+    for _, rows in row_pieces(X):
+        features = kernel.features(rows)
+        if not np.all(features >= 0):
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = total + features.sum(axis=0, dtype=np.float64)
+    return total

@@ -33,7 +33,7 @@ class NearestWeights(Weights):
         self._X = X
         self._count = count
         self._by = by
-        self._train = Factor.of(X)
+        self._train = by.factor(X) if isinstance(by, Kernel) else Factor.of(X)
         self._search = NeighborSearch(X)
 
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:

@@ -47,6 +47,15 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
                 "over to a network as far as the network is wide enough to behave like it.",
             )
         )
+    if any(r.settings.get("kernel") == "tangent" for r in results):
+        told.append(
+            (
+                "Networks that are fine-tuned",
+                "With the tangent kernel of a network the certificate is for fine-tuning in its linear regime. It "
+                "carries over to a network that is really fine-tuned as far as that stays close to where it began, and "
+                "it is void if the network was trained with the help of labels that an attacker may flip.",
+            )
+        )
     if not all(s.labelled for s in summaries):
         told.append(
             (

@@ -13,11 +13,12 @@ from flipcert.classifiers.certified_by_costs import CertifiedByCosts
 from flipcert.classifiers.network import function_space
 from flipcert.classifiers.network.boxes import Boxes
 from flipcert.classifiers.network.function_space import FunctionSpace
-from flipcert.classifiers.network.plan import Plan, layer_shapes, load_torch, one_torch_thread, schedule
+from flipcert.classifiers.network.plan import Plan, layer_shapes, load_torch, schedule
 from flipcert.classifiers.network.squared import TrainedWeights
 from flipcert.classifiers.network.stability import ConvexRun, Stability
 from flipcert.classifiers.network.training import Samples, forward, train
 from flipcert.engine.blocks import map_blocks
+from flipcert.engine.extras import one_torch_thread
 from flipcert.engine.memory import available_memory, gigabytes
 from flipcert.labels.labels import Labels
 from flipcert.labels.training_set import TrainingSet

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine import extras
-from flipcert.engine.blocks import OneThread
 
 
 @dataclass(frozen=True)
@@ -108,21 +105,6 @@ def initial_parameters(plan: Plan) -> list[NDArray[np.float64]]:
         )
         layers.append(torch.cat([weights, biases], dim=1).double().numpy())
     return layers
-
-
-@contextmanager
-def _torch_limit() -> Iterator[None]:
-    torch = load_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-# Many small operations gain nothing from threads that wait for each other; large ones are cut into pieces here.
-one_torch_thread = OneThread(_torch_limit)
 
 
 def load_torch() -> Any:
