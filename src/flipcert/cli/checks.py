@@ -139,7 +139,7 @@ def _certify(
 ) -> None:
     """Correct, fit and certify, and say which predictions right labels would have given."""
     if proof.threat != FLIPS.name:
-        raise ValueError(f"a check counts wrong labels, so --threat must be flips; got {proof.threat!r}.")
+        raise ValueError(f"--threat must be flips, as a check counts wrong labels; got {proof.threat!r}.")
     settings = settings_of(replace(model, seed=model.seed or 0), point, data, proof)
     if settings.model == "smoothed" and settings.options["method"] == "published":
         raise ValueError("--method published proves nothing about more than two classes; choose another --method.")

@@ -37,7 +37,9 @@ def remains(check: RandomCheck) -> Sentence:
         return Sentence(sure, "no wrong label remains", "")
     verb = "remains" if check.remaining == 1 else "remain"
     of = f" (at most {check.at_most:,} in all, of which {check.n_wrong:,} were found)" if check.n_wrong else ""
-    return Sentence(sure, f"at most {left} {verb}", f" among the {check.n_labels - check.n_checked:,} not checked{of}")
+    those = "that were neither checked nor trusted before" if check.n_trusted else "that were not checked"
+    among = f"{check.n_labels - check.n_checked:,} {those}"
+    return Sentence(sure, f"at most {left} {verb}", f" among the {among}{of}")
 
 
 def same_as_right(result: Result) -> Sentence:
@@ -64,12 +66,13 @@ def how_sure(result: Result) -> str:
         return "Every label was checked, or was trusted before." if check.n_trusted else "Every label was checked."
     if n_proven(result) == 0:
         return "Check more labels, or choose a model that withstands more flips."
-    why = "No label is wrong that was not checked."
+    others = (
+        "labels that were neither checked nor trusted before" if check.n_trusted else "labels that were not checked"
+    )
+    why = f"None of the {others} is wrong."
     if check.remaining:
         flips = "single flip" if check.remaining == 1 else f"{check.remaining:,} flips"
-        why = (
-            f"{'They withstand' if many else 'It withstands'} any {flips} of labels that were not checked, and at most "
-        )
+        why = f"{'They withstand' if many else 'It withstands'} any {flips} of {others}, and at most "
         why += f"{check.remaining:,} of these {'is' if check.remaining == 1 else 'are'} wrong."
     return f"{why} The confidence is over the draw of the check{', for all of them at once' if many else ''}."
 

@@ -93,7 +93,7 @@ def _check(s: Summary) -> dict[str, Any] | None:
     check = s.result.check
     if check is None:
         return None
-    told = [checked(check), f"{remains(check)}.", stage(check), how_sure(s.result)]
+    told = [how_sure(s.result), f"{checked(check)} {remains(check)}.", stage(check)]
     return {"finding": same_as_right(s.result), "told": [sentence for sentence in told if sentence]}
 
 

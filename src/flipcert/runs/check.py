@@ -90,9 +90,7 @@ def read_check(
     looked = checked.looked[lines]
     n_checked = int(looked.sum())
     if n_checked == 0:
-        raise ValueError(
-            f"nobody has filled in the column 'checked' of {source}; write there what each label should be."
-        )
+        raise ValueError(f"{source} has an empty column 'checked'; write there what each label should be.")
     if not looked[:n_checked].all():
         gap, later = int(np.argmin(looked)), n - 1 - int(np.argmax(looked[::-1]))
         raise ValueError(
@@ -124,8 +122,8 @@ def corrected(train: Table, checked: CheckedLabels, classes: Sequence[Any] | Non
     lost = [] if classes is not None else np.setdiff1d(np.asarray(train.y), np.asarray(after.y)).tolist()
     if lost:
         raise ValueError(
-            f"after the corrections of {checked.source} no label of {train.source} is {lost[0]!r} any more; name the "
-            "label space with --classes, so that it does not depend on them."
+            f"the corrections of {checked.source} leave no label {lost[0]!r} in {train.source}; name the label space with "
+            "--classes, so that it does not depend on them."
         )
     return after
 
@@ -134,7 +132,7 @@ def _order(train: Table, seed: int) -> NDArray[np.int64]:
     """Training rows whose labels are not trusted, in the order of the draw."""
     free = np.arange(train.X.shape[0]) if train.trusted is None else np.flatnonzero(~train.trusted)
     if free.size == 0:
-        raise ValueError(f"all labels of {train.source} are trusted, so there is nothing to check.")
+        raise ValueError(f"{train.source} has trusted labels only; there is nothing to check.")
     return np.asarray(free[draw_order(free.size, seed)], np.int64)
 
 
