@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shlex
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -93,10 +94,21 @@ def _draw(train: str, checking: CheckOptions, seed: int | None, data: DataOption
     say(f"Drew {drawn} at random from the {check.n_labels:,} of {train}{which}, with seed {check.seed}.")
     say(
         f'Fill in the column "checked" of {out}, in the order of the draw: what the label of each row should be, also '
-        f"where it is right. Then: flipcert check {train} --checked {out}"
+        f"where it is right. Then: {_next_command(train, out, data)}"
     )
     remain = f"at most {plural(check.remaining, 'wrong label')} would remain"
     say(f"Should no {more}label turn out wrong, {remain}, with confidence {confidence(check)}.")
+
+
+def _next_command(train: str, out: Path, data: DataOptions) -> str:
+    """What to type when the file is filled in."""
+    words = ["flipcert", "check", train, "--checked", str(out)]
+    for name in ("label", "trusted", "source", "id", "classes"):
+        value = getattr(data, name)
+        words += [] if value is None else [f"--{name}", value]
+    for column in data.drop or ():
+        words += ["--drop", column]
+    return shlex.join(words)
 
 
 def _read(
@@ -115,6 +127,8 @@ def _tell(train: str, checking: CheckOptions, seed: int | None, data: DataOption
         typer.echo(json.dumps(check.described(), indent=2))
     else:
         _say_check(check)
+        if check.n_checked < check.n_drawn and not checking.peeked:
+            say("That was a look at a check that goes on: add --peeked from now on, also when it is complete.")
 
 
 def _say_check(check: RandomCheck) -> None:

@@ -44,16 +44,20 @@ def draw_more(
         )
     order = _order(train, check.seed)
     _refuse_too_many(check.n_drawn + n_more, order.size, train, check.n_drawn)
-    lines = np.argsort([int(place) for place in checked.beside[DRAW]])
+    draws, batches = (np.array(_numbers(checked, name)) for name in (DRAW, BATCH))
+    lines = np.argsort(draws)
     total = check.n_drawn + n_more
-    batches = [checked.beside[BATCH][line].strip() for line in lines] + [check.n_batches + 1] * n_more
     write_to_check(
         path,
         train,
         order[:total],
         id=id,
         checked=[*texts(checked.labels[lines]), *[""] * n_more],
-        beside={DRAW: range(1, total + 1), BATCH: batches, SEED: [check.seed] * total},
+        beside={
+            DRAW: range(1, total + 1),
+            BATCH: [*batches[lines], *[batches.max() + 1] * n_more],
+            SEED: [check.seed] * total,
+        },
     )
     return replace(check, n_drawn=total, n_checked=total, n_batches=check.n_batches + 1, peeked=True)
 
@@ -80,7 +84,7 @@ def read_check(
                 f"{source} has {called[row]!r} as number {place} of the draw, which it is not with seed {seeds[0]}, "
                 f"{train.source} and this --trusted; a check holds the labels that were drawn, and no others."
             )
-    missing = next((place for place in range(1, n + 1) if place not in set(draws)), None)
+    missing = min(set(range(1, n + 1)) - set(draws), default=None)
     if missing is not None:
         raise ValueError(
             f"{source} leaves out {called[order[missing - 1]]!r}, number {missing} of the draw; keep all lines, and "
@@ -122,8 +126,8 @@ def corrected(train: Table, checked: CheckedLabels, classes: Sequence[Any] | Non
     lost = [] if classes is not None else np.setdiff1d(np.asarray(train.y), np.asarray(after.y)).tolist()
     if lost:
         raise ValueError(
-            f"the corrections of {checked.source} leave no label {lost[0]!r} in {train.source}; name the label space with "
-            "--classes, so that it does not depend on them."
+            f"the corrections of {checked.source} leave no label {lost[0]!r} in {train.source}; name the label space "
+            "with --classes, so that it does not depend on them."
         )
     return after
 
