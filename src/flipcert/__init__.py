@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcert import kernels, plots
+    from flipcert.audit import wrong_labels_at_most
     from flipcert.classifiers import (
         BoundedNetwork,
         FixedBudget,
@@ -60,11 +61,13 @@ __all__ = [
     "median_certified_robustness",
     "plots",
     "worst_flips",
+    "wrong_labels_at_most",
 ]
 
 # Where each public name lives. It is imported when first used: the help of the command line should not wait for
 # compilers and linear algebra.
 _HOMES = {
+    "flipcert.audit": ("wrong_labels_at_most",),
     "flipcert.results.certificates": ("Certificates",),
     "flipcert.results.collective_certificate": ("CollectiveCertificate",),
     "flipcert.classifiers": (

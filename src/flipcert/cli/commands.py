@@ -19,17 +19,24 @@ from flipcert.cli.cluster import on_cluster
 from flipcert.cli.collective import budgets_of, print_collective
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
-from flipcert.cli.labels import compare_labels, label_space
-from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
+from flipcert.cli.labels import label_space
+from flipcert.cli.options import (
+    CheckOptions,
+    ClusterOptions,
+    DataOptions,
+    Grid,
+    ModelOptions,
+    Point,
+    Proof,
+    RunOptions,
+)
 from flipcert.cli.progress import Display
+from flipcert.cli.reading import read_data, with_check
 from flipcert.cli.requirements import Requirement, write_junit
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
-from flipcert.datasets.annotations import AnnotationColumns, with_annotations
-from flipcert.datasets.files import Columns, digest, read_table
-from flipcert.datasets.label_studio import is_label_studio
-from flipcert.datasets.table import Table
+from flipcert.datasets.files import digest
 from flipcert.labels.validation import check_number
 from flipcert.report import write_report
 from flipcert.report.result import Result
@@ -63,14 +70,14 @@ def certify_command(
         wanted.append(Requirement.of(f"median-radius>={fail_under}"))
     if junit is not None and not junit.absolute().parent.is_dir():  # told before anything is certified
         raise ValueError(f"--junit must lie in a folder that exists; got {junit}.")
-    (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof, cluster)
+    (result,) = certify_points(train, test, [settings_of(model, point, data, proof)], data, run, proof, cluster)
     summary = describe_point(result)
     if run.json:
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
     else:
         print_summary(result)
         print_collective([result])
-        _tell_where(run.out)
+        tell_where(run.out)
     outcomes = [own.check(result) for own in wanted]
     for outcome in outcomes:
         notes.print(str(outcome), soft_wrap=True, markup=False, highlight=False)
@@ -93,15 +100,15 @@ def sweep_command(
     """Certify with several models and compare them."""
     partitions = _numbers(grid.partitions, "--partitions", int)
     regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
-    points = [_settings(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
-    results = _run(train, test, points, data, run, proof, cluster)
+    points = [settings_of(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
+    results = certify_points(train, test, points, data, run, proof, cluster)
     if run.json:
         summary = {"points": [describe_point(result) for result in results]}
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
     else:
         print_comparison(results)
         print_collective(results)
-        _tell_where(run.out)
+        tell_where(run.out)
 
 
 def attack_command(
@@ -118,7 +125,7 @@ def attack_command(
     """Show the flips that change one prediction."""
     if form not in ("table", "csv", "json"):
         raise ValueError(f"--format must be table, csv or json; got {form!r}.")
-    settings = _settings(model, point, data, proof)
+    settings = settings_of(model, point, data, proof)
     with (
         Display(proof.quiet) as display,
         _memory(proof),
@@ -126,7 +133,7 @@ def attack_command(
         on_cluster(cluster, proof.jobs),
     ):
         display.stage("reading")
-        tables = _read(train, test, data)
+        tables = read_data(train, test, data)
         if row >= tables[1].X.shape[0]:
             raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
         settings = replace(settings, classes=label_space(data.classes, tables[0]))
@@ -161,6 +168,7 @@ def verify_command(
     jobs: int | None,
     quiet: bool,
     annotations: Path | None = None,
+    checked: Path | None = None,
 ) -> None:
     """Compare some points of a run with a second opinion on them."""
     run = StoredRun.read(folder)
@@ -173,9 +181,13 @@ def verify_command(
     if (annotations is None) == ("annotations" in run.digests):
         told = "labels of its own, so leave --annotations out" if annotations else "labels from --annotations; name it"
         raise ValueError(f"{folder} was made with {told}.")
-    others = () if annotations is None else ((str(annotations), "annotations", "annotation"),)
+    if (checked is None) == ("checked" in run.digests):
+        told = "without a check of labels; leave --checked out" if checked else "with a check of labels; name --checked"
+        raise ValueError(f"{folder} was made {told}.")
+    others = [] if annotations is None else [(str(annotations), "annotations", "annotation")]
+    others += [] if checked is None else [(str(checked), "checked", "checked")]
     for source, part, name in ((train, "train", "training"), (test, "test", "test"), *others):
-        if digest(source, "annotations" if part == "annotations" else "features") != run.digests[part]:
+        if digest(source, "features" if part in ("train", "test") else part) != run.digests[part]:
             raise ValueError(f"{source} does not hold the {name} data of {folder}: its digest is another.")
     with (
         Display(quiet) as display,
@@ -183,14 +195,18 @@ def verify_command(
         stopping_at_once("The run is as it was."),
     ):
         display.stage("reading")
-        tables = _read(train, test, data)
-        verification = verify_run(run, *tables, n_points, seed, jobs, display)
+        first, second = read_data(train, test, data, checked is not None)
+        check = None
+        if checked is not None and run.check is not None:
+            known = CheckOptions(checked=checked, confidence=run.check["confidence"], peeked=run.check["peeked"])
+            first, check = with_check(first, data, known)
+        verification = verify_run(run, first, second, n_points, seed, jobs, display, check)
     print_verification(verification, run.versions)
     if verification.differences:
         raise typer.Exit(1)
 
 
-def _run(
+def certify_points(
     train: str,
     test: str,
     points: list[Settings],
@@ -198,8 +214,9 @@ def _run(
     run: RunOptions,
     proof: Proof,
     cluster: ClusterOptions,
+    checking: CheckOptions | None = None,
 ) -> list[Result]:
-    """Certify, and keep everything in the folder of the run if there is one."""
+    """Certify, and keep everything in the folder of the run if there is one; labels may be corrected by a check."""
     command = shlex.join(["flipcert", *sys.argv[1:]])
     budgets = budgets_of(run.collective)
     if run.out is None:
@@ -208,24 +225,29 @@ def _run(
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
-        tables = _read(train, test, data)
+        tables = read_data(train, test, data, checking is not None)
+        check = None
+        if checking is not None:
+            first, check = with_check(tables[0], data, checking)
+            tables = (first, tables[1])
         classes = label_space(data.classes, tables[0])
         points = [replace(settings, classes=classes) for settings in points]
         shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
         check_threat_of(proof, points, tables[0])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat, budgets)
         if run.out is None:
-            return run_job(job, None, display)
+            return [replace(result, check=check) for result in run_job(job, None, display)]
         inputs = {"train": digest(train), "test": digest(test)}
         inputs |= {} if data.annotations is None else {"annotations": digest(str(data.annotations))}
+        inputs |= {} if checking is None else {"checked": digest(str(checking.checked))}
         # A file of annotations is known by its digest, wherever it lies.
         about = {name: own for name, own in asdict(data).items() if name != "annotations"}
-        identity = describe_run(job, inputs, about, proof.memory)
+        identity = describe_run(job, inputs, about, proof.memory, check)
         with RunFolder(run.out, identity).opened() as folder:
             if folder.finished:
                 notes.print(f"{run.out} holds this run already; showing what is there.", soft_wrap=True)
                 return read_results(run.out)
-            results = run_job(job, folder, display)
+            results = [replace(result, check=check) for result in run_job(job, folder, display)]
             display.stage("writing")
             files = write_results(folder.path, results)
             # The page says nothing about time, so that a run that was stopped ends with the same bytes.
@@ -251,32 +273,8 @@ def _points(results: list[Result]) -> dict[str, Any]:
     return described[0] if len(described) == 1 else {"points": described}
 
 
-def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
-    drop = tuple(data.drop or ())
-    beside = tuple(own for own in (data.trusted, data.source, data.id) if own is not None)
-    # There, --label names a control of a form, and labels of other files need not be called like it.
-    names_control = data.annotations is not None and is_label_studio(str(data.annotations))
-    if data.annotations is not None:
-        # Labels, and what is known of them, are in the other file; here they are no features.
-        ignore = tuple(own for own in beside if own != data.id)
-        columns = Columns(data.label, drop, ignore=ignore, id=data.id, or_default=names_control)
-        named = AnnotationColumns(data.id, data.label, data.source, data.trusted, data.cap)
-        first = with_annotations(read_table(train, columns, labelled=False), data.annotations, named)
-    else:
-        for option, own in (("--id", data.id), ("--cap", data.cap)):
-            if own is not None:
-                raise ValueError(f"{option} is for files of --annotations; leave it out.")
-        columns = Columns(data.label, drop, trusted=data.trusted, giver=data.source)
-        first = read_table(train, columns, labelled=True)
-    # What is no feature of the training set need not be a column of the test set.
-    columns = Columns(data.label, ignore=(*drop, *beside), or_default=names_control)
-    second = read_table(test, columns, labelled=False, n_features=first.X.shape[1]).aligned_to(first)
-    first, second = first.with_labels_like(second), second.with_labels_like(first)
-    compare_labels(first, second, label_space(data.classes, first) or ())
-    return first, second
-
-
-def _settings(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
+def settings_of(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
+    """The model that was asked for, and how it is fitted."""
     check_number(proof.time_limit, "--time-limit")
     given = asdict(model) | {"reg": point.reg}
     whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
@@ -318,6 +316,7 @@ def _memory(proof: Proof) -> Iterator[None]:
         yield
 
 
-def _tell_where(out: Path | None) -> None:
+def tell_where(out: Path | None) -> None:
+    """Say where the page is."""
     if out is not None:
         typer.echo(f"Report: {out / 'report.html'}")

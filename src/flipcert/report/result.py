@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.audit.record import RandomCheck
 from flipcert.labels.threats import FLIPS
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
@@ -183,6 +184,8 @@ class Result:
         The sources with the most power, strongest first, where ``certificates`` count sources.
     collective : Collective or None
         What one attack on all test points can do, if that was asked.
+    check : RandomCheck or None
+        The random check by which labels were corrected before the fit, if there was one.
     """
 
     name: str
@@ -196,6 +199,7 @@ class Result:
     in_flips: NDArray[np.int64] | None = None
     powers: tuple[SourcePower, ...] = ()
     collective: Collective | None = None
+    check: RandomCheck | None = None
 
     @property
     def model(self) -> str:
