@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcert import kernels, plots
+    from flipcert.audit import measure_audit, plan_audit, suspicious_labels
     from flipcert.classifiers import (
         BoundedNetwork,
         FixedBudget,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from flipcert.flips import Witness, cheapest_flips, flip_costs
     from flipcert.labels.annotations import Annotations
     from flipcert.labels.label_free import LabelFree
+    from flipcert.results.audit_plan import AuditPlan
     from flipcert.results.certificates import Certificates
     from flipcert.results.collective_certificate import CollectiveCertificate
     from flipcert.results.metrics import certified_accuracy, median_certified_robustness
@@ -30,6 +32,7 @@ __version__ = "0.2.0.dev0"
 
 __all__ = [
     "Annotations",
+    "AuditPlan",
     "BoundedNetwork",
     "CertificateError",
     "Certificates",
@@ -53,14 +56,18 @@ __all__ = [
     "ensemble_radius",
     "flip_costs",
     "kernels",
+    "measure_audit",
     "median_certified_robustness",
+    "plan_audit",
     "plots",
+    "suspicious_labels",
     "worst_flips",
 ]
 
 # Where each public name lives. It is imported when first used: the help of the command line should not wait for
 # compilers and linear algebra.
 _HOMES = {
+    "flipcert.results.audit_plan": ("AuditPlan",),
     "flipcert.results.certificates": ("Certificates",),
     "flipcert.results.collective_certificate": ("CollectiveCertificate",),
     "flipcert.classifiers": (
@@ -72,6 +79,7 @@ _HOMES = {
         "SmoothedLinear",
         "WeightedNeighbors",
     ),
+    "flipcert.audit": ("measure_audit", "plan_audit", "suspicious_labels"),
     "flipcert.ensemble": ("PartitionEnsemble", "assign_partitions", "blackbox_radius", "ensemble_radius"),
     "flipcert.results.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),

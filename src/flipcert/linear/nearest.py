@@ -39,9 +39,12 @@ class NearestWeights(Weights):
         self._scaled = X.astype(np.float64) * self._unit
         self._squares = row_norms(self._scaled) ** 2
 
-    def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the weights of all training samples for each row of X to ``out``."""
-        share, distance = self._neighbors(X)
+    def form(self, X: NDArray[Any], out: NDArray[Any], left_out: NDArray[np.int64] | None = None) -> None:
+        """Write the weights of all training samples for each row of X to ``out``.
+
+        The sample that is ``left_out`` of a row, if any, is no neighbour of it; another one takes its place.
+        """
+        share, distance = self._neighbors(X, left_out)
         if isinstance(self._by, Kernel):
             self._by.write(X, self._X, out)
             out *= share
@@ -50,7 +53,9 @@ class NearestWeights(Weights):
         else:
             out[:] = share
 
-    def _neighbors(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _neighbors(
+        self, X: NDArray[Any], left_out: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Shares and distances of all training points for a block of rows."""
         points = X.astype(np.float64) * self._unit
         squares = row_norms(points) ** 2
@@ -66,7 +71,11 @@ class NearestWeights(Weights):
         error = 4.0 * (X.shape[1] + 4) * (np.finfo(np.float64).eps * reach + np.finfo(np.float64).tiny)
         share = np.zeros(rough.shape, self.dtype)
         distance = np.empty(rough.shape)
-        nearest_rows(points, self._scaled, rough, error, self._count, share, distance)
+        count = self._count
+        if left_out is not None:
+            rough[np.arange(left_out.size), left_out] = np.inf
+            count = min(count, self.n_samples - 1)
+        nearest_rows(points, self._scaled, rough, error, count, share, distance)
         return share, distance
 
     def rounding(self, X: NDArray[Any], formed: NDArray[Any] | None) -> NDArray[np.float64]:
