@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.labels.threats import FLIPS
+from flipcert.report.audit_result import Audit
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.witness import Witness
@@ -183,6 +184,8 @@ class Result:
         The sources with the most power, strongest first, where ``certificates`` count sources.
     collective : Collective or None
         What one attack on all test points can do, if that was asked.
+    audit : Audit or None
+        Which labels to check first, if that was asked.
     """
 
     name: str
@@ -196,6 +199,7 @@ class Result:
     in_flips: NDArray[np.int64] | None = None
     powers: tuple[SourcePower, ...] = ()
     collective: Collective | None = None
+    audit: Audit | None = None
 
     @property
     def model(self) -> str:

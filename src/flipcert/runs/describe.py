@@ -16,6 +16,7 @@ from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
 from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.runs.job import Job
+from flipcert.runs.stored_audit import AUDITED, describe_audit
 
 # What one attack on all points does, in a summary; the budgets alone are a setting.
 COLLECTIVELY = "collective_certificate"
@@ -41,6 +42,7 @@ def describe_run(job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], m
         "versions": versions(),
         # Runs from before there were collective certificates, and those without, name none.
         **({"collective": sorted(job.collective)} if job.collective else {}),
+        **({} if job.audit is None else {"audit": job.audit.identity()}),
     }
 
 
@@ -68,6 +70,8 @@ def describe_point(result: Result) -> dict[str, Any]:
         ]
     if result.collective is not None:
         described[COLLECTIVELY] = describe_collective(result.collective.certificate)
+    if result.audit is not None:
+        described[AUDITED] = describe_audit(result.audit)
     if result.seconds is not None:
         described["seconds"] = round(result.seconds, 3)
     return described
