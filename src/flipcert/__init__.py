@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcert import kernels, plots
-    from flipcert.audit import measure_audit, plan_audit, suspicious_labels
+    from flipcert.audit import measure_audit, plan_audit, suspicious_labels, wrong_labels_at_most
     from flipcert.classifiers import (
         BoundedNetwork,
         FixedBudget,
@@ -62,6 +62,7 @@ __all__ = [
     "plots",
     "suspicious_labels",
     "worst_flips",
+    "wrong_labels_at_most",
 ]
 
 # Where each public name lives. It is imported when first used: the help of the command line should not wait for
@@ -79,7 +80,7 @@ _HOMES = {
         "SmoothedLinear",
         "WeightedNeighbors",
     ),
-    "flipcert.audit": ("measure_audit", "plan_audit", "suspicious_labels"),
+    "flipcert.audit": ("measure_audit", "plan_audit", "suspicious_labels", "wrong_labels_at_most"),
     "flipcert.ensemble": ("PartitionEnsemble", "assign_partitions", "blackbox_radius", "ensemble_radius"),
     "flipcert.results.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),

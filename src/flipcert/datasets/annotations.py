@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from flipcert.datasets.columns import ids_of, labels_of
 from flipcert.datasets.delimited import columns_of_text, is_delimited
+from flipcert.datasets.joining import columns_of_parquet, rows_of
 from flipcert.datasets.label_studio import is_label_studio, read_label_studio
-from flipcert.datasets.room import Unreadable, check_room, refuse_what_is_no_file
+from flipcert.datasets.room import Unreadable, refuse_what_is_no_file
 from flipcert.datasets.spelling import labels_of_text
 from flipcert.datasets.table import Table
 from flipcert.datasets.tasks import Given, some
@@ -77,7 +78,7 @@ def with_annotations(train: Table, source: str | os.PathLike[str], columns: Anno
         raise ValueError(
             f"--cap {columns.cap} weighs labels by their source, and {name} does not name any; give --source."
         )
-    rows = _rows(train, given)
+    rows = rows_of(train, given.id, given.source, "an annotation", by_number=given.by_number)
     counts = np.bincount(rows, minlength=train.X.shape[0])
     if not counts.all():
         row = int(counts.argmin())
@@ -111,21 +112,8 @@ def _read(name: str, columns: AnnotationColumns, train: Table) -> Given:
     if is_delimited(ending):
         return _of_table(columns_of_text(name), name, columns, spelled=True)
     if ending.endswith((".parquet", ".pq")):
-        return _of_table(_parquet(name), name, columns, spelled=False)
+        return _of_table(columns_of_parquet(name), name, columns, spelled=False)
     raise ValueError(f"--annotations {name} has an ending that is not known; use .csv, .tsv, .parquet, or .json.")
-
-
-def _parquet(name: str) -> Any:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with parquet.ParquetFile(name) as file:
-            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-            check_room(name, sum(group.total_byte_size for group in groups), "take fewer annotations")
-            return file.read()
-    except pa.ArrowException as error:
-        raise Unreadable(error) from error
 
 
 def _of_table(held: Any, name: str, columns: AnnotationColumns, spelled: bool) -> Given:
@@ -178,47 +166,3 @@ def _flags(column: Any, name: str, source: str) -> NDArray[np.bool_]:
         row = values.index(None)
         raise ValueError(f"column {name!r} of {source} must hold true or false; row {row} has {column[row]}.")
     return np.array(values, np.bool_)
-
-
-def _rows(train: Table, given: Given) -> NDArray[np.int64]:
-    """The training row of each annotation."""
-    n_rows = train.X.shape[0]
-    if given.by_number:
-        try:
-            numbers = np.array([int(own) for own in given.id.tolist()], np.int64)
-            wrong = (numbers < 0) | (numbers >= n_rows)
-        except (ValueError, OverflowError):
-            numbers, wrong = np.zeros(given.id.size, np.int64), np.array([not _is_row(own, n_rows) for own in given.id])
-        if wrong.any():
-            raise ValueError(
-                f"{given.source} has an annotation of row {some([given.id[wrong.argmax()]])}, but {train.source} has "
-                f"rows 0 to {n_rows - 1}; count rows from 0, or join both files with --id."
-            )
-        return numbers
-    assert train.ids is not None, "read with the same option"
-    known: dict[str, int] = {}
-    for row, own in enumerate(_texts(train.ids)):
-        if own in known:
-            raise ValueError(
-                f"{train.source} has the id {own!r} in rows {known[own]} and {row}; each must be there once."
-            )
-        known[own] = row
-    rows = np.array([known.get(own, -1) for own in _texts(given.id)], np.int64)
-    if (rows < 0).any():
-        stray = some([_texts(given.id)[int((rows < 0).argmax())]])
-        raise ValueError(
-            f"{given.source} has an annotation of {stray}, which is no id of {train.source}; remove it, or add the row."
-        )
-    return rows
-
-
-def _is_row(own: object, n_rows: int) -> bool:
-    try:
-        return 0 <= int(str(own)) < n_rows
-    except ValueError:
-        return False
-
-
-def _texts(ids: NDArray[Any]) -> list[str]:
-    """Ids as text, so that those of two files of different kinds can be compared: 7 of one is "7" of another."""
-    return [str(own) for own in ids.tolist()]

@@ -16,8 +16,8 @@ NOT_OTHERS = (
     "check labels drawn at random (flipcert check)."
 )
 NOT_PROOF = (
-    "That a label looks wrong is an estimate, by a model that did not see it; it may be right. Change labels only after "
-    "a look."
+    "That a label looks wrong is an estimate, by a model that did not see it; it may be right. Change labels only "
+    "after a look."
 )
 IF_RIGHT = (
     "All curves assume that the labels that are checked turn out right. Where one is wrong, correct it, fit again and "
