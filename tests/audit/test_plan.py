@@ -100,7 +100,7 @@ def test_ensembles_are_asked_after_every_check(seed, named, flips, ridge):
     y_train = np.append([0, 1, 2], rng.integers(0, 3, 15))
     y = rng.integers(0, 3, 6)
     base = KernelRidge(kernel="linear", n_jobs=1) if ridge else KernelSVM(kernel="rbf", n_jobs=1)
-    model = PartitionEnsemble(base, 3, partition="hash", classes=[0, 1, 2] if named else None, n_jobs=1)
+    model = PartitionEnsemble(base, 3, partition="random", classes=[0, 1, 2] if named else None, n_jobs=1)
     model.fit(X_train, y_train)
     plan = flipcert.plan_audit(model, X, 18, flips=flips, y=y)
     assert sorted(plan.indices) == list(range(18))
@@ -314,6 +314,9 @@ def test_what_cannot_be_planned_is_refused():
         flipcert.plan_audit(black_box, X, 2, flips=1)
     with pytest.raises(TypeError, match="has no certificate"):
         flipcert.plan_audit(LogisticRegression().fit(X, y), X, 2, flips=1)
+    empty = PartitionEnsemble(KernelRidge(), 9, partition=np.arange(20) % 8, n_jobs=1)
+    with pytest.raises(ValueError, match="a partition of PartitionEnsemble holds no label; use fewer partitions"):
+        flipcert.plan_audit(empty.fit(X, y), X, 2, flips=1)
     ensemble = PartitionEnsemble(KernelRidge(), 2, n_jobs=1).fit(X, y, source=np.arange(20) % 4)
     with pytest.raises(ValueError, match="planned for flips only"):
         flipcert.plan_audit(ensemble, X, 2, flips=1, threat="sources")

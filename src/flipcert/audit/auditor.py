@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,20 @@ class Auditor:
             raise ValueError(
                 f"flips must be at most the {self.units.count:,} {asked.unit}s that there are; got {self.budget:,}."
             )
-        self.start = classifier.certify(inputs, threat=threat) if start is None else start
-        self.counts_correct = y is not None
-        self.counted = np.ones(len(self.start), np.bool_) if y is None else self.start.correct(y)
+        self._start, self._y = start, y
+
+    @cached_property
+    def start(self) -> Certificates:
+        """What is proven before any check."""
+        if self._start is not None:
+            return self._start
+        certificates: Certificates = self._model.certify(self._inputs, threat=self.units.threat.name)
+        return certificates
+
+    @cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which points count: all, or those that are predicted right."""
+        return np.ones(len(self.start), np.bool_) if self._y is None else self.start.correct(self._y)
 
     def checked_count(self, n_labels: int) -> int:
         """The number of checks, if there is so much to check."""
@@ -134,7 +146,7 @@ class Auditor:
             sources=labels.sources.ids[chosen.units] if by_source and labels.sources is not None else None,
             flips=self.budget,
             threat=self.units.threat.name,
-            counts_correct=self.counts_correct,
+            counts_correct=self._y is not None,
             n_points=self.counted.size,
             n_labels=labels.n_labels,
             n_attackable=labels.n_movable,

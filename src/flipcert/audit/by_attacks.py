@@ -31,7 +31,7 @@ def choose_by_attacks(
     An attack that loses one label has to find another, so labels of one attack are worth less once one is taken.
     """
     chosen, weighs_on = np.empty(n_units, np.int64), np.zeros(n_units, np.int64)
-    done, left = 0, units.attackable
+    done, left, goal = 0, units.attackable, budget
     watcher = current_watcher()
     watcher.begin(n_units, "labels")
     certificates = start
@@ -46,7 +46,7 @@ def choose_by_attacks(
         batch = min(n_units - done, -(-n_units // _ROUNDS))
         found = _most_counted(known, units.count, batch)
         for label, points in found:
-            chosen[done], weighs_on[done] = label, points
+            chosen[done], weighs_on[done] = label, points if budget == goal else 0
             done += 1
         watcher.advance(len(found))
         if not found:
@@ -66,7 +66,7 @@ def _most_counted(attacks: list[tuple[NDArray[np.int64], float]], n_labels: int,
     taken: set[int] = set()
     while len(found) < count:
         best = int(value.argmax())
-        if value[best] <= 0.0:
+        if value[best] < 1e-12:
             break
         taken.add(best)
         points = 0

@@ -84,6 +84,8 @@ def refusal(model: Any, threat: Threat) -> str | None:
         return None
     name = type(model).__name__
     if isinstance(model, PartitionEnsemble):
+        if model.electorate_.any_empty:
+            return f"a partition of {name} holds no label; use fewer partitions, or another rule than hash"
         if not isinstance(model.electorate_, WhiteBox):
             return f"{name} needs label-linear base classifiers, such as KernelRidge; got {model.estimator!r}"
         if threat is SOURCES:

@@ -11,8 +11,8 @@ def mixed_list(
 ) -> NDArray[np.int64]:
     """Labels to check, best first, as many as ``count``: a ``share`` of them because they look wrong.
 
-    ``planned`` are labels by what they do for a proof, best first, ``doubt`` is how wrong each training label looks; only
-    those of which a model prefers another class (positive) count as such. Where they are fewer, the plan has the rest.
+    ``planned`` are labels by what they do for a proof, best first; ``doubt`` is how wrong each training label looks.
+    Only those to which a model prefers another class (positive) count as such. Where they are fewer, the plan has the rest.
     """
     suspects = attackable[np.argsort(-doubt[attackable], kind="stable")]
     suspects = suspects[doubt[suspects] > 0.0]

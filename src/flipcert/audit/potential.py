@@ -56,7 +56,7 @@ def choose_by_potential(
     done, taken = 0, np.zeros(units.count, np.bool_)
     watcher = current_watcher()
     watcher.begin(n_units, f"{units.threat.unit}s")
-    left = units.attackable
+    left, goal = units.attackable, budget
     while done < n_units and budget <= left.size:
         labels = units.after(chosen[:done])
         open_points = np.flatnonzero(counted & (radius < budget))
@@ -69,7 +69,10 @@ def choose_by_potential(
         gaps = _open_gaps(model, X, open_points, labels, units, budget, depth)
         batch = min(n_units - done, max(1, depth - budget - 1))
         step = slice(done, done + batch)
-        found = choose(*gaps, budget, open_points.size, taken, chosen[step], weighs_on[step]) if gaps.gap.size else 0
+        weighed = np.zeros(batch, np.int64)
+        found = choose(*gaps, budget, open_points.size, taken, chosen[step], weighed) if gaps.gap.size else 0
+        if budget == goal:
+            weighs_on[step] = weighed
         done += found
         watcher.advance(found)
         if found < batch:

@@ -15,12 +15,13 @@ import numpy as np
 import sklearn
 import typer
 
+from flipcert.cli.audit import after_checks, digest_of_checks, print_audit, requested, write_list
 from flipcert.cli.cluster import on_cluster
 from flipcert.cli.collective import budgets_of, print_collective
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
 from flipcert.cli.labels import compare_labels, label_space
-from flipcert.cli.options import ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
+from flipcert.cli.options import AuditOptions, ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
 from flipcert.cli.progress import Display
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.cli.threats import check_threat_of
@@ -92,6 +93,28 @@ def sweep_command(
         _tell_where(run.out)
 
 
+def audit_command(
+    train: str,
+    test: str,
+    audit: AuditOptions,
+    model: ModelOptions,
+    point: Point,
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
+) -> None:
+    """Say which labels to check first."""
+    (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof, cluster, audit)
+    assert result.audit is not None
+    if run.json:
+        typer.echo(json.dumps({**describe_point(result), "run": None if run.out is None else str(run.out)}, indent=2))
+    else:
+        print_summary(result)
+        print_audit(result.audit, run.out)
+        _tell_where(run.out)
+
+
 def attack_command(
     train: str,
     test: str,
@@ -149,6 +172,7 @@ def verify_command(
     jobs: int | None,
     quiet: bool,
     annotations: Path | None = None,
+    checked: Sequence[Path] | None = None,
 ) -> None:
     """Compare some points of a run with a second opinion on them."""
     run = StoredRun.read(folder)
@@ -161,6 +185,12 @@ def verify_command(
     if (annotations is None) == ("annotations" in run.digests):
         told = "labels of its own, so leave --annotations out" if annotations else "labels from --annotations; name it"
         raise ValueError(f"{folder} was made with {told}.")
+    if (digest_of_checks(checked) if checked else None) != run.digests.get("checked"):
+        known = "checked" in run.digests
+        told = (
+            "other checks; name its files with --checked, in their order" if known else "no checks; leave --checked out"
+        )
+        raise ValueError(f"{folder} was made with {told}.")
     others = () if annotations is None else ((str(annotations), "annotations", "annotation"),)
     for source, part, name in ((train, "train", "training"), (test, "test", "test"), *others):
         if digest(source, "annotations" if part == "annotations" else "features") != run.digests[part]:
@@ -171,7 +201,8 @@ def verify_command(
         stopping_at_once("The run is as it was."),
     ):
         display.stage("reading")
-        tables = _read(train, test, data)
+        tables = _read(train, test, data, ids=True)
+        tables = (after_checks(tables[0], checked, data, label_space(data.classes, tables[0]))[0], tables[1])
         verification = verify_run(run, *tables, n_points, seed, jobs, display)
     print_verification(verification, run.versions)
     if verification.differences:
@@ -186,6 +217,7 @@ def _run(
     run: RunOptions,
     proof: Proof,
     cluster: ClusterOptions,
+    audit: AuditOptions | None = None,
 ) -> list[Result]:
     """Certify, and keep everything in the folder of the run if there is one."""
     command = shlex.join(["flipcert", *sys.argv[1:]])
@@ -196,16 +228,22 @@ def _run(
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
-        tables = _read(train, test, data)
+        tables = _read(train, test, data, ids=audit is not None)
         classes = label_space(data.classes, tables[0])
+        request = None
+        if audit is not None:
+            corrected, request = requested(tables[0], audit, data, proof, classes)
+            tables = (corrected, tables[1])
         points = [replace(settings, classes=classes) for settings in points]
         shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
         check_threat_of(proof, points, tables[0])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat, budgets)
+        job = replace(job, audit=request)
         if run.out is None:
             return run_job(job, None, display)
         inputs = {"train": digest(train), "test": digest(test)}
         inputs |= {} if data.annotations is None else {"annotations": digest(str(data.annotations))}
+        inputs |= {} if audit is None or not audit.checked else {"checked": digest_of_checks(audit.checked)}
         # A file of annotations is known by its digest, wherever it lies.
         about = {name: own for name, own in asdict(data).items() if name != "annotations"}
         identity = describe_run(job, inputs, about, proof.memory)
@@ -216,6 +254,7 @@ def _run(
             results = run_job(job, folder, display)
             display.stage("writing")
             files = write_results(folder.path, results)
+            write_list(folder.path, results[0].audit, tables[0], data)
             # The page says nothing about time, so that a run that was stopped ends with the same bytes.
             write_report([replace(result, seconds=None) for result in results], folder.path / "report.html")
             folder.finish(
@@ -239,7 +278,8 @@ def _points(results: list[Result]) -> dict[str, Any]:
     return described[0] if len(described) == 1 else {"points": described}
 
 
-def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
+def _read(train: str, test: str, data: DataOptions, ids: bool = False) -> tuple[Table, Table]:
+    """Both files; rows of the first may have ids."""
     drop = tuple(data.drop or ())
     beside = tuple(own for own in (data.trusted, data.source, data.id) if own is not None)
     # There, --label names a control of a form, and labels of other files need not be called like it.
@@ -251,10 +291,10 @@ def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
         named = AnnotationColumns(data.id, data.label, data.source, data.trusted, data.cap)
         first = with_annotations(read_table(train, columns, labelled=False), data.annotations, named)
     else:
-        for option, own in (("--id", data.id), ("--cap", data.cap)):
+        for option, own in (("--id", None if ids else data.id), ("--cap", data.cap)):
             if own is not None:
                 raise ValueError(f"{option} is for files of --annotations; leave it out.")
-        columns = Columns(data.label, drop, trusted=data.trusted, giver=data.source)
+        columns = Columns(data.label, drop, trusted=data.trusted, giver=data.source, id=data.id)
         first = read_table(train, columns, labelled=True)
     # What is no feature of the training set need not be a column of the test set.
     columns = Columns(data.label, ignore=(*drop, *beside), or_default=names_control)

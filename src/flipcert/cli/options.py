@@ -21,7 +21,7 @@ def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
 MOST = 1024
 LARGEST_SEED = 2**32 - 1
 
-_MODEL, _DATA, _RUN, _CLUSTER = "Model", "Data", "Run", "Cluster"
+_MODEL, _DATA, _RUN, _CLUSTER, _AUDIT = "Model", "Data", "Run", "Cluster", "Audit"
 
 Train = Annotated[
     str, typer.Argument(help="Training data: a file of features and labels, or NAME:train.", show_default=False)
@@ -235,3 +235,21 @@ class RunOptions:
     ] = None
     attacks: Annotated[int, _option(_RUN, "Test points whose smallest attacks the report shows.", min=0)] = 100
     json: Annotated[bool, _option(_RUN, "Print the summary as JSON.", "--json")] = False
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """How many labels can be checked, for what, and what was checked before."""
+
+    labels: Annotated[int, _option(_AUDIT, "How many labels can be checked.", "--labels", min=1)] = 100
+    flips: Annotated[int, _option(_AUDIT, "Flips that predictions are to be proven against.", "--flips", min=1)] = 10
+    suspicious: Annotated[
+        float,
+        _option(
+            _AUDIT, "Share of the list for labels that look wrong; the rest is for what proofs hang on.", min=0, max=1
+        ),
+    ] = 0.5
+    checked: Annotated[
+        list[Path] | None,
+        _option(_AUDIT, "A list that was filled in: its labels are corrected and trusted; repeat for more."),
+    ] = None

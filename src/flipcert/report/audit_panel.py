@@ -23,7 +23,7 @@ def audit_panel(result: Result, album: Album) -> dict[str, Any] | None:
     audit = result.audit
     if audit is None:
         return None
-    figure, legend = _figure(audit)
+    figure, legend, lowest = _figure(audit)
     shown = audit.entries[:_MOST_LINES]
     more = len(audit.entries) - len(shown)
     return {
@@ -31,6 +31,7 @@ def audit_panel(result: Result, album: Album) -> dict[str, Any] | None:
         "told": evidence(audit),
         "figure": figure,
         "legend": legend,
+        "axis_note": f"The vertical axis begins at {percent(lowest)}, not at zero." if lowest else "",
         "steps": _steps(audit),
         "names": [name for _, _, name in legend],
         "has_ids": any(entry.id is not None for entry in audit.entries),
@@ -64,8 +65,8 @@ def _curves(audit: Audit) -> list[tuple[str, str, str, Any]]:
     return curves
 
 
-def _figure(audit: Audit) -> tuple[Markup, Legend]:
-    """Share of test points that are proven after each number of checks."""
+def _figure(audit: Audit) -> tuple[Markup, Legend, float]:
+    """Share of test points that are proven after each number of checks, and the share that the axis begins at."""
     curves, plan = _curves(audit), audit.plan
     last = len(plan)
     low, high = min(own[3].min() for own in curves), max(own[3].max() for own in curves)
@@ -83,7 +84,8 @@ def _figure(audit: Audit) -> tuple[Markup, Legend]:
         plot.line(points, style, series, steps=True)
     told = "; ".join(f"{name}: {percent(shares[0])} to {percent(shares[-1])}" for _, name, _, shares in curves)
     described = f"Line chart: share of test points proven after up to {plural(last, 'check')}. {told}."
-    return plot.render(described), [(series, own[0], own[1]) for series, own in enumerate(curves)]
+    legend = [(series, own[0], own[1]) for series, own in enumerate(curves)]
+    return plot.render(described), legend, bottom * step
 
 
 def _steps(audit: Audit) -> list[tuple[str, list[str]]]:

@@ -32,7 +32,7 @@ def reason(entry: AuditEntry) -> str:
         told.append(f"weighs on {plural(entry.weighs_on, 'prediction')} not proven yet")
     if entry.looks_wrong:
         told.append(f"looks wrong: without it, the model says {outside(entry.preferred)}")
-    return "; ".join(told) or "nothing that could be proven hangs on it; it fills the list"
+    return "; ".join(told) or "no proof hangs on it any more; it fills the list"
 
 
 def kept(plan: AuditPlan) -> str:
@@ -59,9 +59,10 @@ def finding(audit: Audit) -> Sentence:
 def evidence(audit: Audit) -> list[str]:
     """How much of that is due to the plan, and whether it helps other predictions."""
     plan = audit.plan
+    before = "before any check" if audit.n_corrected is None else "after the checks so far"
     told = [
-        f"{percent(plan.certified[0])} {'are' if plan.n_points != 1 else 'is'} {kept(plan)} before any check. With the "
-        f"same number of checks: {percent(plan.certified[-1])} if all are planned for the proof, "
+        f"{percent(plan.certified[0])} are {kept(plan)} {before}. With as many checks as the list has: "
+        f"{percent(plan.certified[-1])} if all are planned for the proof, "
         f"{percent(audit.listed.certified[-1])} by the list, which also holds labels that look wrong."
     ]
     if plan.held_out is not None and plan.random is not None:

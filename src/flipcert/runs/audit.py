@@ -51,6 +51,12 @@ class AuditRequest:
         return {"labels": self.n_labels, "flips": self.flips, "suspicious": self.share}
 
 
+def check_audit(model: Any, X_test: NDArray[Any], job: Job) -> None:
+    """Raise ValueError if no such audit can be made of a fitted model: before anything takes its time."""
+    if job.audit is not None:
+        Auditor(model, X_test, job.audit.flips, job.test.y).checked_count(job.audit.n_labels)
+
+
 def audit_result(
     model: Any,
     X_train: NDArray[Any],

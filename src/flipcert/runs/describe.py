@@ -30,7 +30,7 @@ def describe_run(job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], m
             name: {"sha256": inputs[name], "rows": table.X.shape[0], "features": table.X.shape[1]}
             for name, table in (("train", job.train), ("test", job.test))
         }
-        | ({"annotations": {"sha256": inputs["annotations"]}} if "annotations" in inputs else {}),
+        | {name: {"sha256": inputs[name]} for name in ("annotations", "checked") if name in inputs},
         "data": dict(data),
         "threat": job.threat,
         "models": points,

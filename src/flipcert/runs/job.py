@@ -19,7 +19,7 @@ from flipcert.engine.watch import Watcher, watched_by
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
 from flipcert.report.result import Attack, Result, SourcePower
 from flipcert.results.certificates import Certificates
-from flipcert.runs.audit import AuditRequest, audit_result
+from flipcert.runs.audit import AuditRequest, audit_result, check_audit
 from flipcert.runs.collective import collective_result
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.inputs import ModelInputs
@@ -96,6 +96,7 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
         X_train, X_test, model = inputs.prepare(settings, reuse, stages.stage)
         stages.stage(f"{prefix}fitting")
         fit(model, X_train, job.train)
+        check_audit(model, X_test, job)
         stages.stage(f"{prefix}certifying")
         certificates = model.certify(X_test, threat=job.threat, exact=job.exact, time_limit=job.time_limit)
         seconds = time.perf_counter() - start
