@@ -314,7 +314,7 @@ def test_what_cannot_be_planned_is_refused():
         flipcert.plan_audit(black_box, X, 2, flips=1)
     with pytest.raises(TypeError, match="has no certificate"):
         flipcert.plan_audit(LogisticRegression().fit(X, y), X, 2, flips=1)
-    empty = PartitionEnsemble(KernelRidge(), 9, partition=np.arange(20) % 8, n_jobs=1)
+    empty = PartitionEnsemble(KernelRidge(classes=[0, 1]), 60, partition="hash", classes=[0, 1], n_jobs=1)
     with pytest.raises(ValueError, match="a partition of PartitionEnsemble holds no label; use fewer partitions"):
         flipcert.plan_audit(empty.fit(X, y), X, 2, flips=1)
     ensemble = PartitionEnsemble(KernelRidge(), 2, n_jobs=1).fit(X, y, source=np.arange(20) % 4)

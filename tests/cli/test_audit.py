@@ -127,8 +127,9 @@ def test_it_goes_on_from_what_was_checked(noisy, data):
     assert third["audit_result"]["confirmed"] == 9
     files = ("noisy.csv", "test.npz", "--points", "3")
     assert "No difference" in run("verify", "second", *files, "--checked", "checked.csv").stdout
-    assert "second was made with other checks" in refused("verify", "second", *files)
-    assert "first was made with no checks" in refused("verify", "first", *files, "--checked", "checked.csv")
+    assert "second was made with a check of labels" in refused("verify", "second", *files)
+    assert "is not what was checked" in refused("verify", "second", *files, "--checked", "more.csv")
+    assert "first was made without a check of labels" in refused("verify", "first", *files, "--checked", "checked.csv")
 
 
 def test_a_run_that_is_stopped_goes_on_with_the_steps_that_are_missing(noisy, data, monkeypatch):

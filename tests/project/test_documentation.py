@@ -23,7 +23,12 @@ PUBLIC |= {f"plots.{name}": getattr(plots, name) for name in plots.__all__}
 
 @pytest.mark.parametrize(
     ("page", "place", "example"),
-    [("README.md", 0, "quickstart"), ("docs/verifiers.md", 0, "own_verifier"), ("docs/verifiers.md", 1, "clean_label")],
+    [
+        ("README.md", 0, "quickstart"),
+        ("docs/verifiers.md", 0, "own_verifier"),
+        ("docs/verifiers.md", 1, "clean_label"),
+        ("docs/audit.md", 0, "check_labels"),
+    ],
 )
 def test_pages_show_the_examples_and_their_real_output(page, place, example, capsys):
     source = (ROOT / "examples" / f"{example}.py").read_text()

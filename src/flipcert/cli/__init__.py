@@ -1,4 +1,4 @@
-"""The command line: ``flipcert certify``, ``attack``, ``sweep``, ``report``, ``verify``, ``demo``."""
+"""The command line: ``flipcert certify``, ``attack``, ``sweep``, ``check``, ``report``, ``verify``, ``demo``."""
 
 import sys
 

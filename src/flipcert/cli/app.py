@@ -13,6 +13,9 @@ from flipcert.cli.errors import in_words
 from flipcert.cli.groups import with_groups
 from flipcert.cli.options import (
     AuditOptions,
+    CheckedModelOptions,
+    CheckedRunOptions,
+    CheckOptions,
     ClusterOptions,
     DataOptions,
     Grid,
@@ -160,7 +163,7 @@ def audit(
 
       flipcert audit train.csv test.csv --id name --labels 50 --checked first/audit.csv --out second
     """
-    from flipcert.cli.commands import audit_command
+    from flipcert.cli.audit import audit_command
 
     audit_command(train, test, audit, model, point, data, run, proof, cluster)
 
@@ -196,6 +199,44 @@ def attack(
 
 
 @app.command()
+@_flowing
+@with_groups
+@in_words
+def check(
+    train: Train,
+    checking: CheckOptions,
+    model: CheckedModelOptions,
+    point: Point,
+    data: DataOptions,
+    run: CheckedRunOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
+    test: Annotated[
+        str | None, typer.Argument(help="Test points, if predictions are asked for.", show_default=False)
+    ] = None,
+) -> None:
+    """Draw labels at random to check, and say what the check proves about all of them.
+
+    Somebody who knows fills in the column "checked": the right label of each row, also where it is the present one.
+    With test points, wrong labels are corrected, checked ones trusted, and a model is fitted and certified: it says how
+    many predictions are those that entirely right labels would have given.
+
+    [bold]Examples[/]
+
+      flipcert check train.csv --labels 300 --out to-check.csv
+
+      flipcert check train.csv --checked to-check.csv
+
+      flipcert check train.csv --checked to-check.csv --labels 200 --out more.csv
+
+      flipcert check train.csv test.csv --checked to-check.csv --model ridge --out run
+    """
+    from flipcert.cli.checks import check_command
+
+    check_command(train, test, checking, model, point, data, run, proof, cluster)
+
+
+@app.command()
 @in_words
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.", show_default=False)],
@@ -227,7 +268,9 @@ def verify(
     annotations: Annotated[
         Path | None, typer.Option(help="The labels of the run, if they were in a file of their own.")
     ] = None,
-    checked: Annotated[list[Path] | None, typer.Option(help="The checks of the run, if there were any.")] = None,
+    checked: Annotated[
+        list[Path] | None, typer.Option(help="The checks of labels of the run, if it was made with any.")
+    ] = None,
 ) -> None:
     """Get a second opinion on a run, by plain and slow means that share no algorithm with those of the run.
 

@@ -1,83 +1,58 @@
-"""Checks of labels as they are given, and what an audit found as it is shown."""
+"""Which labels to check first: the command, and what it shows."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import json
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import typer
 from rich import box
 from rich.markup import escape
-from rich.table import Table as Shown
+from rich.table import Table
 
+from flipcert.cli.commands import certify_points, settings_of, tell_where
 from flipcert.cli.console import results
-from flipcert.cli.options import AuditOptions, DataOptions, Proof
-from flipcert.datasets.checked import read_checked, write_to_check
-from flipcert.datasets.files import digest
-from flipcert.datasets.table import Table
-from flipcert.labels.threats import FLIPS
+from flipcert.cli.options import AuditOptions, ClusterOptions, DataOptions, ModelOptions, Point, Proof, RunOptions
+from flipcert.cli.tables import print_summary
 from flipcert.report.audit_result import Audit
 from flipcert.report.audit_words import NOT_ERRORS, NOT_OTHERS, evidence, finding, reason
 from flipcert.report.words import outside
-from flipcert.runs.audit import AuditRequest
+from flipcert.runs.describe import describe_point
 from flipcert.runs.stored_audit import TO_CHECK
 
 # Lines of the list that are shown.
 _SHOWN = 10
 
 
-def requested(
-    train: Table, audit: AuditOptions, data: DataOptions, proof: Proof, classes: tuple[Any, ...] | None
-) -> tuple[Table, AuditRequest]:
-    """The training set after all checks so far, and what is to be audited now."""
-    if data.annotations is not None:
-        raise ValueError("--annotations gives rows several labels, but an audit is a list of one label a row.")
-    if proof.threat != FLIPS.name:
-        raise ValueError(
-            f"--threat must be flips for a list of labels; got {proof.threat!r}. Which sources to check first is told "
-            'by flipcert.plan_audit(model, X, n, flips=r, threat="sources") in Python.'
-        )
-    corrected, wrong, right = after_checks(train, audit.checked, data, classes)
-    counts = (wrong, right) if audit.checked else (None, None)
-    return corrected, AuditRequest(audit.labels, audit.flips, audit.suspicious, *counts)
-
-
-def after_checks(
-    train: Table, checked: Sequence[Path] | None, data: DataOptions, classes: tuple[Any, ...] | None
-) -> tuple[Table, int, int]:
-    """The training set with all that was checked corrected and trusted; how many labels were wrong, and right."""
-    wrong = right = 0
-    for path in checked or ():
-        found = read_checked(path, train, id=data.id, classes=classes)
-        wrong += int(np.count_nonzero(found.wrong & found.looked))
-        right += int(np.count_nonzero(~found.wrong & found.looked))
-        train = found.corrected(train)
-    if checked and wrong + right == 0:
-        raise ValueError(f"--checked {checked[0]} has an empty column checked; fill in what the labels should be.")
-    return train, wrong, right
-
-
-def digest_of_checks(checked: Sequence[Path]) -> str:
-    """What the files of all checks are known by, in their order."""
-    return hashlib.sha256("".join(digest(str(path), "checks") for path in checked).encode()).hexdigest()
-
-
-def write_list(folder: Path, audit: Audit | None, train: Table, data: DataOptions) -> None:
-    """Write the file to fill in."""
-    if audit is not None:
-        rows = np.array([entry.row for entry in audit.entries], np.int64)
-        write_to_check(
-            folder / TO_CHECK, train, rows, id=data.id, beside={"reason": [reason(own) for own in audit.entries]}
-        )
+def audit_command(
+    train: str,
+    test: str,
+    audit: AuditOptions,
+    model: ModelOptions,
+    point: Point,
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
+) -> None:
+    """Say which labels to check first."""
+    (result,) = certify_points(
+        train, test, [settings_of(model, point, data, proof)], data, run, proof, cluster, audit=audit
+    )
+    assert result.audit is not None
+    if run.json:
+        typer.echo(json.dumps({**describe_point(result), "run": None if run.out is None else str(run.out)}, indent=2))
+    else:
+        print_summary(result)
+        print_audit(result.audit, run.out)
+        tell_where(run.out)
 
 
 def print_audit(audit: Audit, out: Path | None) -> None:
     """What checking proves, and which labels to check."""
     said = " ".join([f"{finding(audit)}.", *evidence(audit)])
     results.print(said, soft_wrap=True, markup=False)
-    table = Shown(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     has_ids = any(entry.id is not None for entry in audit.entries)
     for heading in ("check", "id" if has_ids else "row"):
         table.add_column(heading, justify="left" if has_ids and heading == "id" else "right", no_wrap=True)

@@ -15,21 +15,29 @@ import numpy as np
 import sklearn
 import typer
 
-from flipcert.cli.audit import after_checks, digest_of_checks, print_audit, requested, write_list
+from flipcert.cli.checked_lists import after_checks, digest_of_checks, requested, write_list
 from flipcert.cli.cluster import on_cluster
 from flipcert.cli.collective import budgets_of, print_collective
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
-from flipcert.cli.labels import compare_labels, label_space
-from flipcert.cli.options import AuditOptions, ClusterOptions, DataOptions, Grid, ModelOptions, Point, Proof, RunOptions
+from flipcert.cli.labels import label_space
+from flipcert.cli.options import (
+    AuditOptions,
+    CheckOptions,
+    ClusterOptions,
+    DataOptions,
+    Grid,
+    ModelOptions,
+    Point,
+    Proof,
+    RunOptions,
+)
 from flipcert.cli.progress import Display
+from flipcert.cli.reading import read_data, with_check
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
-from flipcert.datasets.annotations import AnnotationColumns, with_annotations
-from flipcert.datasets.files import Columns, digest, read_table
-from flipcert.datasets.label_studio import is_label_studio
-from flipcert.datasets.table import Table
+from flipcert.datasets.files import digest
 from flipcert.labels.validation import check_number
 from flipcert.report import write_report
 from flipcert.report.result import Result
@@ -56,14 +64,14 @@ def certify_command(
     fail_under: int | None,
 ) -> None:
     """Certify with one model."""
-    (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof, cluster)
+    (result,) = certify_points(train, test, [settings_of(model, point, data, proof)], data, run, proof, cluster)
     summary = describe_point(result)
     if run.json:
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
     else:
         print_summary(result)
         print_collective([result])
-        _tell_where(run.out)
+        tell_where(run.out)
     if fail_under is not None and summary["metrics"]["median_radius"] < fail_under:
         notes.print(f"The median radius {summary['metrics']['median_radius']} is below --fail-under {fail_under}.")
         raise typer.Exit(1)
@@ -82,37 +90,15 @@ def sweep_command(
     """Certify with several models and compare them."""
     partitions = _numbers(grid.partitions, "--partitions", int)
     regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
-    points = [_settings(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
-    results = _run(train, test, points, data, run, proof, cluster)
+    points = [settings_of(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
+    results = certify_points(train, test, points, data, run, proof, cluster)
     if run.json:
         summary = {"points": [describe_point(result) for result in results]}
         typer.echo(json.dumps({**summary, "run": None if run.out is None else str(run.out)}, indent=2))
     else:
         print_comparison(results)
         print_collective(results)
-        _tell_where(run.out)
-
-
-def audit_command(
-    train: str,
-    test: str,
-    audit: AuditOptions,
-    model: ModelOptions,
-    point: Point,
-    data: DataOptions,
-    run: RunOptions,
-    proof: Proof,
-    cluster: ClusterOptions,
-) -> None:
-    """Say which labels to check first."""
-    (result,) = _run(train, test, [_settings(model, point, data, proof)], data, run, proof, cluster, audit)
-    assert result.audit is not None
-    if run.json:
-        typer.echo(json.dumps({**describe_point(result), "run": None if run.out is None else str(run.out)}, indent=2))
-    else:
-        print_summary(result)
-        print_audit(result.audit, run.out)
-        _tell_where(run.out)
+        tell_where(run.out)
 
 
 def attack_command(
@@ -129,7 +115,7 @@ def attack_command(
     """Show the flips that change one prediction."""
     if form not in ("table", "csv", "json"):
         raise ValueError(f"--format must be table, csv or json; got {form!r}.")
-    settings = _settings(model, point, data, proof)
+    settings = settings_of(model, point, data, proof)
     with (
         Display(proof.quiet) as display,
         _memory(proof),
@@ -137,7 +123,7 @@ def attack_command(
         on_cluster(cluster, proof.jobs),
     ):
         display.stage("reading")
-        tables = _read(train, test, data)
+        tables = read_data(train, test, data)
         if row >= tables[1].X.shape[0]:
             raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
         settings = replace(settings, classes=label_space(data.classes, tables[0]))
@@ -185,15 +171,15 @@ def verify_command(
     if (annotations is None) == ("annotations" in run.digests):
         told = "labels of its own, so leave --annotations out" if annotations else "labels from --annotations; name it"
         raise ValueError(f"{folder} was made with {told}.")
-    if (digest_of_checks(checked) if checked else None) != run.digests.get("checked"):
-        known = "checked" in run.digests
-        told = (
-            "other checks; name its files with --checked, in their order" if known else "no checks; leave --checked out"
-        )
-        raise ValueError(f"{folder} was made with {told}.")
-    others = () if annotations is None else ((str(annotations), "annotations", "annotation"),)
+    if bool(checked) != ("checked" in run.digests):
+        told = "without a check of labels; leave --checked out" if checked else "with a check of labels; name --checked"
+        raise ValueError(f"{folder} was made {told}.")
+    if checked and digest_of_checks(checked) != run.digests["checked"]:
+        names = ", ".join(map(str, checked))
+        raise ValueError(f"{names} is not what was checked for {folder}, in that order: the digest is another.")
+    others = [] if annotations is None else [(str(annotations), "annotations", "annotation")]
     for source, part, name in ((train, "train", "training"), (test, "test", "test"), *others):
-        if digest(source, "annotations" if part == "annotations" else "features") != run.digests[part]:
+        if digest(source, "features" if part in ("train", "test") else part) != run.digests[part]:
             raise ValueError(f"{source} does not hold the {name} data of {folder}: its digest is another.")
     with (
         Display(quiet) as display,
@@ -201,15 +187,20 @@ def verify_command(
         stopping_at_once("The run is as it was."),
     ):
         display.stage("reading")
-        tables = _read(train, test, data, ids=True)
-        tables = (after_checks(tables[0], checked, data, label_space(data.classes, tables[0]))[0], tables[1])
-        verification = verify_run(run, *tables, n_points, seed, jobs, display)
+        first, second = read_data(train, test, data, checked=True)
+        check = None
+        if checked and run.check is not None:
+            known = CheckOptions(checked=checked[0], confidence=run.check["confidence"], peeked=run.check["peeked"])
+            first, check = with_check(first, data, known)
+        elif checked:
+            first, *_ = after_checks(first, checked, data, label_space(data.classes, first))
+        verification = verify_run(run, first, second, n_points, seed, jobs, display, check)
     print_verification(verification, run.versions)
     if verification.differences:
         raise typer.Exit(1)
 
 
-def _run(
+def certify_points(
     train: str,
     test: str,
     points: list[Settings],
@@ -217,9 +208,10 @@ def _run(
     run: RunOptions,
     proof: Proof,
     cluster: ClusterOptions,
+    checking: CheckOptions | None = None,
     audit: AuditOptions | None = None,
 ) -> list[Result]:
-    """Certify, and keep everything in the folder of the run if there is one."""
+    """Certify, and keep everything in the folder of the run if there is one; labels may be corrected by a check."""
     command = shlex.join(["flipcert", *sys.argv[1:]])
     budgets = budgets_of(run.collective)
     if run.out is None:
@@ -228,7 +220,11 @@ def _run(
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
-        tables = _read(train, test, data, ids=audit is not None)
+        tables = read_data(train, test, data, checking is not None or audit is not None)
+        check = None
+        if checking is not None:
+            first, check = with_check(tables[0], data, checking)
+            tables = (first, tables[1])
         classes = label_space(data.classes, tables[0])
         request = None
         if audit is not None:
@@ -240,18 +236,19 @@ def _run(
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat, budgets)
         job = replace(job, audit=request)
         if run.out is None:
-            return run_job(job, None, display)
+            return [replace(result, check=check) for result in run_job(job, None, display)]
         inputs = {"train": digest(train), "test": digest(test)}
         inputs |= {} if data.annotations is None else {"annotations": digest(str(data.annotations))}
         inputs |= {} if audit is None or not audit.checked else {"checked": digest_of_checks(audit.checked)}
+        inputs |= {} if checking is None else {"checked": digest(str(checking.checked))}
         # A file of annotations is known by its digest, wherever it lies.
         about = {name: own for name, own in asdict(data).items() if name != "annotations"}
-        identity = describe_run(job, inputs, about, proof.memory)
+        identity = describe_run(job, inputs, about, proof.memory, check)
         with RunFolder(run.out, identity).opened() as folder:
             if folder.finished:
                 notes.print(f"{run.out} holds this run already; showing what is there.", soft_wrap=True)
                 return read_results(run.out)
-            results = run_job(job, folder, display)
+            results = [replace(result, check=check) for result in run_job(job, folder, display)]
             display.stage("writing")
             files = write_results(folder.path, results)
             write_list(folder.path, results[0].audit, tables[0], data)
@@ -278,33 +275,8 @@ def _points(results: list[Result]) -> dict[str, Any]:
     return described[0] if len(described) == 1 else {"points": described}
 
 
-def _read(train: str, test: str, data: DataOptions, ids: bool = False) -> tuple[Table, Table]:
-    """Both files; rows of the first may have ids."""
-    drop = tuple(data.drop or ())
-    beside = tuple(own for own in (data.trusted, data.source, data.id) if own is not None)
-    # There, --label names a control of a form, and labels of other files need not be called like it.
-    names_control = data.annotations is not None and is_label_studio(str(data.annotations))
-    if data.annotations is not None:
-        # Labels, and what is known of them, are in the other file; here they are no features.
-        ignore = tuple(own for own in beside if own != data.id)
-        columns = Columns(data.label, drop, ignore=ignore, id=data.id, or_default=names_control)
-        named = AnnotationColumns(data.id, data.label, data.source, data.trusted, data.cap)
-        first = with_annotations(read_table(train, columns, labelled=False), data.annotations, named)
-    else:
-        for option, own in (("--id", None if ids else data.id), ("--cap", data.cap)):
-            if own is not None:
-                raise ValueError(f"{option} is for files of --annotations; leave it out.")
-        columns = Columns(data.label, drop, trusted=data.trusted, giver=data.source, id=data.id)
-        first = read_table(train, columns, labelled=True)
-    # What is no feature of the training set need not be a column of the test set.
-    columns = Columns(data.label, ignore=(*drop, *beside), or_default=names_control)
-    second = read_table(test, columns, labelled=False, n_features=first.X.shape[1]).aligned_to(first)
-    first, second = first.with_labels_like(second), second.with_labels_like(first)
-    compare_labels(first, second, label_space(data.classes, first) or ())
-    return first, second
-
-
-def _settings(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
+def settings_of(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
+    """The model that was asked for, and how it is fitted."""
     check_number(proof.time_limit, "--time-limit")
     given = asdict(model) | {"reg": point.reg}
     whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
@@ -346,6 +318,7 @@ def _memory(proof: Proof) -> Iterator[None]:
         yield
 
 
-def _tell_where(out: Path | None) -> None:
+def tell_where(out: Path | None) -> None:
+    """Say where the page is."""
     if out is not None:
         typer.echo(f"Report: {out / 'report.html'}")

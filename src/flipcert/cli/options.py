@@ -21,7 +21,7 @@ def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
 MOST = 1024
 LARGEST_SEED = 2**32 - 1
 
-_MODEL, _DATA, _RUN, _CLUSTER, _AUDIT = "Model", "Data", "Run", "Cluster", "Audit"
+_MODEL, _DATA, _RUN, _CLUSTER, _CHECK, _AUDIT = "Model", "Data", "Run", "Cluster", "Check", "Audit"
 
 Train = Annotated[
     str, typer.Argument(help="Training data: a file of features and labels, or NAME:train.", show_default=False)
@@ -131,6 +131,29 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class CheckOptions:
+    """A random check of labels: to be drawn, or filled in."""
+
+    labels: Annotated[int | None, _option(_CHECK, "Draw so many labels to check, and write them to --out.", min=1)] = (
+        None
+    )
+    checked: Annotated[
+        Path | None,
+        _option(_CHECK, "The file that was drawn, filled in (csv, parquet); with --labels, draw so many more."),
+    ] = None
+    confidence: Annotated[float, _option(_CHECK, "Probability over the draw with which the bound holds.")] = 0.95
+    peeked: Annotated[
+        bool,
+        _option(
+            _CHECK,
+            "Somebody looked at results before the check was complete: use the bound that holds at every stage. It is "
+            "used anyway if cells are left empty, or if more labels were drawn later.",
+            "--peeked",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
 class DataOptions:
     """What the files mean."""
 
@@ -165,7 +188,10 @@ class DataOptions:
         ),
     ] = None
     id: Annotated[
-        str | None, _option(_DATA, "Column that TRAIN and --annotations have in common; row numbers if not given.")
+        str | None,
+        _option(
+            _DATA, "Column of ids that TRAIN has in common with --annotations or --checked; row numbers if not given."
+        ),
     ] = None
     cap: Annotated[
         int | None,
@@ -235,6 +261,31 @@ class RunOptions:
     ] = None
     attacks: Annotated[int, _option(_RUN, "Test points whose smallest attacks the report shows.", min=0)] = 100
     json: Annotated[bool, _option(_RUN, "Print the summary as JSON.", "--json")] = False
+
+
+@dataclass(frozen=True)
+class CheckedModelOptions(ModelOptions):
+    """The same after a random check, whose draw has a seed, too."""
+
+    seed: Annotated[
+        int | None,
+        _option(
+            _CHECK,
+            "Seed of the draw, a new one if not given; with TEST, of --partition-rule random and of networks, 0 if not "
+            "given.",
+            min=0,
+            max=LARGEST_SEED,
+        ),
+    ] = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class CheckedRunOptions(RunOptions):
+    """The same for a command that also writes files to fill in."""
+
+    out: Annotated[
+        Path | None, _option(_RUN, "File to fill in (--labels), or folder of the run (TEST).", "--out", "-o")
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def print_summary(result: Result) -> None:
     """The numbers of one result, and what the median means in words."""
     summary = summarise(result)
     if "warning" in summary:
-        _say(summary["warning"], style="bold")
+        say(summary["warning"], style="bold")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     table.add_column(result.name, justify="right")
@@ -34,7 +34,7 @@ def print_summary(result: Result) -> None:
         table.add_row(name, value)
     results.print(table)
     counts = counted(result.certificates, result.labels)
-    _say(f"{headline(result.certificates, counts, labelled=result.labels is not None)}.")
+    say(f"{headline(result.certificates, counts, labelled=result.labels is not None)}.")
 
 
 def print_comparison(compared: list[Result]) -> None:
@@ -50,7 +50,7 @@ def print_comparison(compared: list[Result]) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     standings = [Standing.of(result, result.name) for result in compared]
     if not all(standing.tells for standing in standings):
-        _say(f"Models marked * are no better than one answer for all test points. {WHAT_MENDS_IT}", style="bold")
+        say(f"Models marked * are no better than one answer for all test points. {WHAT_MENDS_IT}", style="bold")
     for result, standing in zip(compared, standings, strict=True):
         table.add_row(
             *([f"{result.settings['reg']:g}"] if regs else []),
@@ -61,20 +61,20 @@ def print_comparison(compared: list[Result]) -> None:
         )
     results.print(table)
     if exposure.reach == 0:
-        _say(f"{exposure.nothing}.")
+        say(f"{exposure.nothing}.")
     else:
         whose, unit = "correct predictions" if known else "predictions", exposure.unit
         counted_in = "label flips" if unit.threat == FLIPS.name else unit.nouns
-        _say(f"Radius: {counted_in} that {whose} are proven to withstand. {rule(known, unit)}")
+        say(f"Radius: {counted_in} that {whose} are proven to withstand. {rule(known, unit)}")
         if unit.threat == SOURCES.name:
-            _say(f"An attacker can control any of the {exposure.counted}{exposure.aside}.")
+            say(f"An attacker can control any of the {exposure.counted}{exposure.aside}.")
         elif exposure.only("so"):
             verb = {FLIPS.name: "flip", DELETIONS.name: "delete"}.get(unit.threat, "replace")
-            _say(f"An attacker can {verb} the {exposure.counted}{exposure.aside}.")
+            say(f"An attacker can {verb} the {exposure.counted}{exposure.aside}.")
         elif exposure.n_trusted:
-            _say(f"Shares are of the {exposure.counted}{exposure.aside}.")
+            say(f"Shares are of the {exposure.counted}{exposure.aside}.")
     if len(standings) > 1:
-        _say(f"\n{why(standings)}", style="bold")
+        say(f"\n{why(standings)}", style="bold")
 
 
 def _robustness(result: Result, standing: Standing) -> list[str]:
@@ -154,10 +154,10 @@ def _print_attack(found: FlipList, form: str) -> None:
 def _print_parts(found: FlipList) -> None:
     unit = found.exposure.unit
     right = "" if found.label is None else f" ({'right' if found.label == found.prediction else 'wrong'})"
-    _say(f"Row {found.row} is predicted as {outside(found.prediction)}{right}; {_withstood(found)}.")
+    say(f"Row {found.row} is predicted as {outside(found.prediction)}{right}; {_withstood(found)}.")
     if found.attack is None:
         if found.radius < found.exposure.reach:
-            _say("No attack is known.")
+            say("No attack is known.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(unit.thing)
@@ -169,17 +169,17 @@ def _print_parts(found: FlipList) -> None:
     best = "the smallest attack" if found.exact else "the smallest attack known"
     size = found.attack.size
     turn = f"This {unit.noun} turns" if size == 1 else f"These {size:,} {unit.nouns} turn"
-    _say(f"{turn} it into {outside(found.target)}; {'it is' if size == 1 else 'they are'} {best}.")
+    say(f"{turn} it into {outside(found.target)}; {'it is' if size == 1 else 'they are'} {best}.")
     if len(found.attack.inserted):
-        _say(f"{inputs_told(found.attack)} Inputs of new rows, in numbers: --format csv.".lstrip())
+        say(f"{inputs_told(found.attack)} Inputs of new rows, in numbers: --format csv.".lstrip())
 
 
 def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     right = "" if flips.label is None else f" ({'right' if flips.label == flips.prediction else 'wrong'})"
-    _say(f"Row {flips.row} is predicted as {outside(flips.prediction)}{right}; {_withstood(flips)}.")
+    say(f"Row {flips.row} is predicted as {outside(flips.prediction)}{right}; {_withstood(flips)}.")
     if not rows:
         if flips.radius < flips.exposure.reach:
-            _say("No attack is known.")
+            say("No attack is known.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     headings = ["flip", "training row", "label", "becomes"]
@@ -198,7 +198,7 @@ def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     results.print(table)
     best = "the smallest attack" if flips.exact else "the smallest attack known"
     turn, are = ("This flip turns", "it is") if len(rows) == 1 else (f"These {len(rows):,} flips turn", "they are")
-    _say(f"{turn} it into {outside(flips.target)}; {are} {best}.")
+    say(f"{turn} it into {outside(flips.target)}; {are} {best}.")
 
 
 def _withstood(flips: FlipList) -> str:
@@ -251,7 +251,7 @@ def _rows(summary: dict[str, Any], exposure: Exposure) -> list[tuple[str, str]]:
     return rows
 
 
-def _say(text: str, style: str = "") -> None:
+def say(text: str, style: str = "") -> None:
     """Print sentences: whole words to a line on a terminal, and no breaks where they go to a file."""
     results.print(text, style=style, soft_wrap=not results.is_terminal, markup=False)
 

@@ -235,8 +235,8 @@ def _refuse_to_replace(path: str | os.PathLike[str]) -> None:
         raise ValueError(f"--out {name} is there, and no file of labels to check; name another one.") from None
     if filled:
         raise ValueError(
-            f"--out {name} has been filled in ({len(filled):,} of {len(held[CHECKED]):,} lines) and is not replaced; name "
-            "another file."
+            f"--out {name} has been filled in ({len(filled):,} of {len(held[CHECKED]):,} lines) and is not replaced; "
+            "name another file."
         )
 
 

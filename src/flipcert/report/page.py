@@ -15,6 +15,7 @@ from markupsafe import Markup
 import flipcert
 from flipcert.engine.files import whole_file
 from flipcert.labels.threats import FLIPS
+from flipcert.report.check_words import same_as_right
 from flipcert.report.cohorts import Question, cohorts, other_files, what_differs
 from flipcert.report.collective_words import finding
 from flipcert.report.figures import sweep_figure
@@ -197,6 +198,7 @@ def _lead(best: Summary, summaries: Sequence[Summary]) -> list[str]:
         sentences.append(told)
     sentences += colluding(best)
     sentences += _together(best)
+    sentences += [] if best.result.check is None else [f"{same_as_right(best.result)}."]
     if len(summaries) > 1:
         start = (
             f"This is {outside(best.standing.name)}, of the {len(summaries):,} results on this page the one to choose"

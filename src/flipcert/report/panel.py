@@ -11,6 +11,7 @@ from flipcert.labels.threats import EDITS, INSERTIONS, REPLACEMENTS
 from flipcert.report.attack_parts import inputs_told, parts_of
 from flipcert.report.audit_panel import audit_panel
 from flipcert.report.chart import element, round_ticks
+from flipcert.report.check_words import checked, how_sure, remains, same_as_right, stage
 from flipcert.report.collective_panel import collective_panel
 from flipcert.report.figures import accuracy_figure, histogram, spread_bar
 from flipcert.report.pictures import Album
@@ -52,6 +53,7 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
             "headline": s.headline,
             "doubt": s.doubt,
             "unmatched": s.unmatched,
+            "check": _check(s),
             "curve": None,
         }
     curve, curve_legend = accuracy_figure(s.curves, s.half, len(s.result.certificates), s.exposure, labelled=s.labelled)
@@ -63,6 +65,7 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         "headline": s.headline,
         "doubt": s.doubt,
         "unmatched": s.unmatched,
+        "check": _check(s),
         "curve": curve,
         "curve_legend": curve_legend,
         "curve_note": _curve_note(s),
@@ -85,6 +88,15 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         "robust": [] if alike else [_point(s, int(row), album) for row in robust],
         "fragile_heading": ("Some of them" if len(s.counts) > 1 else "The prediction") if alike else "Most fragile",
     }
+
+
+def _check(s: Summary) -> dict[str, Any] | None:
+    """What a random check of labels proves, if there was one."""
+    check = s.result.check
+    if check is None:
+        return None
+    told = [how_sure(s.result), f"{checked(check)} {remains(check)}.", stage(check)]
+    return {"finding": same_as_right(s.result), "told": [sentence for sentence in told if sentence]}
 
 
 def _alike(s: Summary) -> bool:

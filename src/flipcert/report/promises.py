@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from flipcert.labels.threats import DELETIONS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
+from flipcert.report.check_words import assumed
 from flipcert.report.collective_words import limits
 from flipcert.report.result import Result
 from flipcert.report.summary import Summary
@@ -35,6 +36,7 @@ def promises(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     for own in by_threat.values():
         told += _of_threat(own)
     told += [limits()] if any(r.collective is not None for r in results) else []
+    told += dict.fromkeys(assumed(r.check) for r in results if r.check is not None)
     told += _votes_alone(results)
     for own in by_threat.values():
         told += _limits(own)

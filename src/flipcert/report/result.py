@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.audit.record import RandomCheck
 from flipcert.labels.threats import FLIPS
 from flipcert.report.audit_result import Audit
 from flipcert.results.certificates import Certificates
@@ -186,6 +187,8 @@ class Result:
         What one attack on all test points can do, if that was asked.
     audit : Audit or None
         Which labels to check first, if that was asked.
+    check : RandomCheck or None
+        The random check by which labels were corrected before the fit, if there was one.
     """
 
     name: str
@@ -200,6 +203,7 @@ class Result:
     powers: tuple[SourcePower, ...] = ()
     collective: Collective | None = None
     audit: Audit | None = None
+    check: RandomCheck | None = None
 
     @property
     def model(self) -> str:

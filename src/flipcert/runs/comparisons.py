@@ -41,8 +41,12 @@ RECOUNTED = Comparison("single sources", "one model: fitted again, points counte
 RERUN = Comparison("attacks", "labels and rows changed, fitted and asked again: another prediction")
 ON_ALL = Comparison("one attack on all", "the same in summary, certificate and tables; point by point, radii counted")
 ON_ALL_REPLAYED = Comparison("one attack on all", "made, fitted and asked again: all points change that should")
+CHECKED = Comparison("random check", "labels that were drawn, checked and wrong, and predictions it proves, counted")
+BY_CHANCE = Comparison("random check", "how many labels are wrong at most, in whole numbers")
 COMPARISONS = (
     LABELS,
+    CHECKED,
+    BY_CHANCE,
     SETTINGS,
     METRICS,
     WEIGHTS,

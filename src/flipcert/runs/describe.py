@@ -12,6 +12,8 @@ import scipy
 import sklearn
 
 import flipcert
+from flipcert.audit.record import RandomCheck
+from flipcert.report.check_words import n_proven
 from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
 from flipcert.results.collective_certificate import CollectiveCertificate
@@ -20,9 +22,13 @@ from flipcert.runs.stored_audit import AUDITED, describe_audit
 
 # What one attack on all points does, in a summary; the budgets alone are a setting.
 COLLECTIVELY = "collective_certificate"
+# What a random check proves about predictions; the check itself is a setting.
+BY_CHECK = "same_as_with_right_labels"
 
 
-def describe_run(job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], memory: int) -> dict[str, Any]:
+def describe_run(
+    job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], memory: int, check: RandomCheck | None = None
+) -> dict[str, Any]:
     """All that decides the results of a run; two runs that agree in this end with the same bytes."""
     points = [settings.identity() for settings in job.settings]
     return {
@@ -43,6 +49,7 @@ def describe_run(job: Job, inputs: Mapping[str, str], data: Mapping[str, Any], m
         # Runs from before there were collective certificates, and those without, name none.
         **({"collective": sorted(job.collective)} if job.collective else {}),
         **({} if job.audit is None else {"audit": job.audit.identity()}),
+        **({} if check is None else {"check": check.described()}),
     }
 
 
@@ -72,6 +79,8 @@ def describe_point(result: Result) -> dict[str, Any]:
         described[COLLECTIVELY] = describe_collective(result.collective.certificate)
     if result.audit is not None:
         described[AUDITED] = describe_audit(result.audit)
+    if result.check is not None:
+        described[BY_CHECK] = {"predictions": n_proven(result), "share": n_proven(result) / len(result.certificates)}
     if result.seconds is not None:
         described["seconds"] = round(result.seconds, 3)
     return described

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.audit.record import RandomCheck
 from flipcert.engine.files import whole_file
 from flipcert.labels.threats import FLIPS
 from flipcert.report.result import Attack, Result, SourcePower
@@ -194,6 +195,7 @@ def _result(
         digests={part: str(about["sha256"]) for part, about in summary.get("inputs", {}).items()},
         in_flips=own.get(IN_FLIPS),
         powers=powers,
+        check=RandomCheck.of(summary["check"]) if "check" in summary else None,
     )
 
 

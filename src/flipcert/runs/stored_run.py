@@ -12,7 +12,7 @@ from flipcert.engine.files import refuse_odd_files
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
 from flipcert.report.result import Collective
 from flipcert.report.words import Exposure, plural
-from flipcert.runs.describe import COLLECTIVELY
+from flipcert.runs.describe import BY_CHECK, COLLECTIVELY
 from flipcert.runs.folder import SUMMARY, fault_of_identity
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import ATTACKS, CERTIFICATES
@@ -56,6 +56,8 @@ class StoredRun:
         For each model, the attacks on some test points: flips, or, under another threat, lines of the table.
     collective : list of Collective or None
         For each model, what one attack on all test points does, if that was asked.
+    check : dict or None
+        The random check of labels that came before, if there was one, and what it is said to prove.
     """
 
     digests: dict[str, str]
@@ -72,6 +74,7 @@ class StoredRun:
     points: list[list[dict[str, Any]]]
     attacks: list[dict[int, list[Any]]]
     collective: list[Collective | None] = field(default_factory=list)
+    check: dict[str, Any] | None = None
 
     @property
     def exposure(self) -> Exposure:
@@ -130,7 +133,7 @@ def _summary(path: Path) -> dict[str, Any]:
         told = [
             {"name": str(point["name"]), "settings": dict(point["settings"]), "metrics": dict(point["metrics"])}
             | {"strongest_sources": [dict(own) for own in point.get("strongest_sources", ())]}
-            | {COLLECTIVELY: dict(point.get(COLLECTIVELY, {}))}
+            | {name: dict(point.get(name, {})) for name in (COLLECTIVELY, BY_CHECK)}
             for point in summary.get("points", [summary])
         ]
         if len(told) != len(settings):
@@ -155,6 +158,7 @@ def _summary(path: Path) -> dict[str, Any]:
             "settings": settings,
             "told": told,
             "has_collective": "collective" in summary,
+            "check": dict(summary["check"]) if "check" in summary else None,
         }
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise _Damaged(f"{path.name} is not what was written") from error

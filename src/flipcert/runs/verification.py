@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.audit.record import RandomCheck
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import watched_by
 from flipcert.labels.threats import SOURCES, THREATS
+from flipcert.runs.compared_check import compare_check
 from flipcert.runs.compared_collective import compare_collective
 from flipcert.runs.comparisons import (
     LABELS,
@@ -34,7 +36,14 @@ from flipcert.runs.training import fit
 
 
 def verify_run(
-    run: StoredRun, train: Table, test: Table, n_points: int, seed: int, n_jobs: int | None, stages: Stages
+    run: StoredRun,
+    train: Table,
+    test: Table,
+    n_points: int,
+    seed: int,
+    n_jobs: int | None,
+    stages: Stages,
+    check: RandomCheck | None = None,
 ) -> Verification:
     """Look again at some points of a run, as many of each of its models.
 
@@ -49,6 +58,7 @@ def verify_run(
     verification.note(LABELS, Place("all"), told, counted)
     for number in range(len(run.settings)):
         _compare_summary(run, number, train, verification)
+    compare_check(run, check, verification)
     rng = np.random.default_rng(seed)
     keeps_rows = not THREATS[run.threat].changes_rows
     shares = [part.size for part in np.array_split(np.arange(n_points), len(run.settings))]
