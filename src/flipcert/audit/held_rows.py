@@ -39,4 +39,4 @@ def each_piece(
         return function(asked, model.formed(X, asked), model.formed_offset(X, asked))
 
     for place in range(0, len(bounds), _TOGETHER):
-        yield from map_threads(of_piece, bounds[place : place + _TOGETHER], model.n_jobs, at_once=_PART)
+        yield from map_threads(of_piece, bounds[place : place + _TOGETHER], model.n_jobs, at_once=_PART // 2)

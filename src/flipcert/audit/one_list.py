@@ -12,7 +12,7 @@ def mixed_list(
     """Labels to check, best first, as many as ``count``: a ``share`` of them because they look wrong.
 
     ``planned`` are labels by what they do for a proof, best first; ``doubt`` is how wrong each training label looks.
-    Only those to which a model prefers another class (positive) count as such; where they are few, the plan has the rest.
+    Only those to which a model prefers another class (positive) are; where they are few, the plan has the rest.
     """
     suspects = attackable[np.argsort(-doubt[attackable], kind="stable")]
     suspects = suspects[doubt[suspects] > 0.0]

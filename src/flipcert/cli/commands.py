@@ -176,7 +176,7 @@ def verify_command(
         raise ValueError(f"{folder} was made {told}.")
     if checked and digest_of_checks(checked) != run.digests["checked"]:
         names = ", ".join(map(str, checked))
-        raise ValueError(f"{names} is not what was checked for {folder}, in that order: the digest is another.")
+        raise ValueError(f"{names} is not what was checked for {folder}, in that order: its digest is another.")
     others = [] if annotations is None else [(str(annotations), "annotations", "annotation")]
     for source, part, name in ((train, "train", "training"), (test, "test", "test"), *others):
         if digest(source, "features" if part in ("train", "test") else part) != run.digests[part]:

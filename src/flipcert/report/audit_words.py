@@ -67,10 +67,11 @@ def evidence(audit: Audit) -> list[str]:
     ]
     if plan.held_out is not None and plan.random is not None:
         told[0] += (
-            f" Random checks would take it to {percent(plan.random[-1])}, and checks that were planned for one half of "
-            f"the test points take the other half to {percent(plan.held_out[-1])}: a plan helps the predictions it was "
-            "made for, and others less."
+            f" Random checks take it to {percent(plan.random[-1])} on average, and checks that are planned for one half "
+            f"of the test points, measured on the other half, to {percent(plan.held_out[-1])}"
         )
+        helps = plan.held_out[-1] < plan.certified[-1]
+        told[0] += ": a plan helps the predictions it was made for, and others less." if helps else "."
     if audit.n_corrected is not None and audit.n_confirmed is not None:
         told.append(
             f"Checked before: {plural(audit.n_corrected + audit.n_confirmed, 'label')}, of which "
