@@ -190,7 +190,8 @@ def test_ensembles_are_audited_too(noisy):
     [
         (("--labels", "76"), "--labels must be at most the 75 labels that are not trusted yet; got 76"),
         (("--flips", "76"), "--flips must be at most the 75 labels that there are; got 76"),
-        (("--threat", "sources"), "--threat must be flips for a list of labels; got 'sources'"),
+        (("--threat", "sources"), "--threat sources needs --source"),
+        (("--threat", "edits"), "--threat must be flips or sources for an audit: these can be checked; got 'edits'"),
         (("--checked", "nowhere.csv"), "nowhere.csv does not exist"),
         (("--checked", "empty.csv"), "--checked empty.csv has an empty column checked"),
         (("--checked", "other.csv"), "which is no id of"),
@@ -208,3 +209,37 @@ def test_bad_input_is_told_in_one_sentence(noisy, options, message):
 def test_models_that_cannot_be_audited_are_refused_before_anything_takes_its_time(noisy):
     said = refused("audit", "train.npz", "test.npz", "--model", "milp-svm", "--labels", "3", "--quiet")
     assert "no audit can be planned: it needs a label-linear model" in said
+
+
+def test_sources_are_audited_as_a_whole(noisy):
+    import pandas as pd
+
+    frame = pd.read_csv("noisy.csv").assign(who=[f"w{k % 7}" for k in range(75)])
+    frame.to_csv("noisy.csv", index=False)
+    options = ("--source", "who", "--threat", "sources", "--labels", "3", "--flips", "1")
+    shown = run(*COMMAND, *options, "--out", "run")
+    assert shown.exit_code == 0, shown.output
+    text = " ".join(shown.stdout.split())
+    assert "Checking the 3 sources of the list (3" in text
+    assert "labels look wrong" in text
+    (result,) = read_results("run")
+    model = flipcert.KernelRidge(flipcert.kernels.RBF(), classes=SPACE).fit(X_TRAIN, noisy, source=frame["who"])
+    plan = flipcert.plan_audit(model, X_TEST, 3, flips=1, y=Y_TEST, threat="sources")
+    assert result.audit.plan.sources.tolist() == plan.sources.tolist()
+    assert result.audit.plan.certified.tolist() == plan.certified.tolist()
+    listed = [entry.source for entry in result.audit.entries]
+    measured = flipcert.measure_audit(model, X_TEST, listed, flips=1, y=Y_TEST, threat="sources")
+    assert result.audit.listed.certified.tolist() == measured.certified.tolist()
+    doubt = flipcert.suspicious_labels(model, X_TRAIN, noisy)
+    with open("run/audit.csv") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["source"] for line in lines] == [own for own in listed for _ in range((frame["who"] == own).sum())]
+    for entry in result.audit.entries:
+        own = (frame["who"] == entry.source).to_numpy()
+        assert (entry.n_labels, entry.n_suspects) == (own.sum(), np.count_nonzero(doubt[own] > 0))
+    page = Page(Path("run/report.html").read_text()).text
+    assert "sources checked" in page
+    assert "audit.csv beside this page has all labels of these sources" in page
+    filled_in("run/audit.csv", "checked.csv")
+    told = summary_of(*COMMAND, *options, "--checked", "checked.csv", "--out", "next")["audit_result"]
+    assert told["corrected"] + told["confirmed"] == len(lines)

@@ -53,14 +53,14 @@ def print_audit(audit: Audit, out: Path | None) -> None:
     said = " ".join([f"{finding(audit)}.", *evidence(audit)])
     results.print(said, soft_wrap=True, markup=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    has_ids = any(entry.id is not None for entry in audit.entries)
-    for heading in ("check", "id" if has_ids else "row"):
-        table.add_column(heading, justify="left" if has_ids and heading == "id" else "right", no_wrap=True)
-    for heading in ("label", "why"):
-        table.add_column(heading)
+    by_source, has_ids = audit.listed.sources is not None, any(entry.id is not None for entry in audit.entries)
+    headings = ("source", "labels") if by_source else ("id" if has_ids else "row", "label")
+    for heading in ("check", *headings, "why"):
+        table.add_column(heading, justify="right" if heading in ("check", "row", "labels") else "left")
     for place, entry in enumerate(audit.entries[:_SHOWN]):
-        called = outside(entry.id) if has_ids else str(entry.row)
-        table.add_row(str(place + 1), escape(called), escape(outside(entry.label)), escape(reason(entry)))
+        called = (entry.id if has_ids else entry.row, entry.label)
+        called = (entry.source, f"{entry.n_labels:,}") if by_source else called
+        table.add_row(str(place + 1), *(escape(outside(own)) for own in called), escape(reason(entry)))
     results.print(table)
     more = len(audit.entries) - _SHOWN
     if more > 0:

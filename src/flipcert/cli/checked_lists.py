@@ -13,7 +13,7 @@ from flipcert.cli.options import AuditOptions, DataOptions, Proof
 from flipcert.datasets.checked import read_checked, write_to_check
 from flipcert.datasets.files import digest
 from flipcert.datasets.table import Table
-from flipcert.labels.threats import FLIPS
+from flipcert.labels.threats import FLIPS, SOURCES
 from flipcert.report.audit_result import Audit
 from flipcert.report.audit_words import reason
 from flipcert.runs.audit import AuditRequest
@@ -26,11 +26,8 @@ def requested(
     """The training set after all checks so far, and what is to be audited now."""
     if data.annotations is not None:
         raise ValueError("--annotations gives rows several labels, but an audit is a list of one label a row.")
-    if proof.threat != FLIPS.name:
-        raise ValueError(
-            f"--threat must be flips for a list of labels; got {proof.threat!r}. Which sources to check first is told "
-            'by flipcert.plan_audit(model, X, n, flips=r, threat="sources") in Python.'
-        )
+    if proof.threat not in (FLIPS.name, SOURCES.name):
+        raise ValueError(f"--threat must be flips or sources for an audit: these can be checked; got {proof.threat!r}.")
     corrected, wrong, right = after_checks(train, audit.checked, data, classes)
     counts = (wrong, right) if audit.checked else (None, None)
     return corrected, AuditRequest(audit.labels, audit.flips, audit.suspicious, *counts)
@@ -60,7 +57,11 @@ def digest_of_checks(checked: Sequence[Path]) -> str:
 def write_list(folder: Path, audit: Audit | None, train: Table, data: DataOptions) -> None:
     """Write the file to fill in."""
     if audit is not None:
-        rows = np.array([entry.row for entry in audit.entries], np.int64)
-        write_to_check(
-            folder / TO_CHECK, train, rows, id=data.id, beside={"reason": [reason(own) for own in audit.entries]}
-        )
+        rows = audit.listed.indices
+        told = [reason(entry) for entry in audit.entries]
+        beside: dict[str, list[Any]] = {"reason": told}
+        if audit.listed.sources is not None:
+            givers = np.asarray(train.givers)[rows].tolist()
+            by_source = dict(zip(audit.listed.sources.tolist(), told, strict=True))
+            beside = {"source": givers, "reason": [by_source[own] for own in givers]}
+        write_to_check(folder / TO_CHECK, train, rows, id=data.id, beside=beside)

@@ -292,7 +292,9 @@ class CheckedRunOptions(RunOptions):
 class AuditOptions:
     """How many labels can be checked, for what, and what was checked before."""
 
-    labels: Annotated[int, _option(_AUDIT, "How many labels can be checked.", "--labels", min=1)] = 100
+    labels: Annotated[
+        int, _option(_AUDIT, "How many labels can be checked; of sources, with --threat sources.", "--labels", min=1)
+    ] = 100
     flips: Annotated[int, _option(_AUDIT, "Flips that predictions are to be proven against.", "--flips", min=1)] = 10
     suspicious: Annotated[
         float,

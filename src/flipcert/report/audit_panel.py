@@ -35,20 +35,31 @@ def audit_panel(result: Result, album: Album) -> dict[str, Any] | None:
         "steps": _steps(audit),
         "names": [name for _, _, name in legend],
         "has_ids": any(entry.id is not None for entry in audit.entries),
+        "by_source": audit.plan.sources is not None,
+        "unit": _unit(audit),
         "lines": [
             {
                 "place": place + 1,
-                "row": f"{entry.row:,}",
+                "row": "" if entry.row is None else f"{entry.row:,}",
+                "source": "" if entry.source is None else entry.source,
+                "labels": f"{entry.n_labels:,}",
                 "id": "" if entry.id is None else entry.id,
                 "label": entry.label,
                 "reason": reason(entry),
-                "picture": album.show(result.train_images.get(entry.row), f"training row {entry.row}"),
+                "picture": None
+                if entry.row is None
+                else album.show(result.train_images.get(entry.row), f"training row {entry.row}"),
             }
             for place, entry in enumerate(shown)
         ],
         "more": f"and {more:,} more in audit.csv" if more else "",
         "is_not": [IF_RIGHT, NOT_ERRORS, NOT_PROOF, NOT_OTHERS],
     }
+
+
+def _unit(audit: Audit) -> str:
+    """What is checked."""
+    return "labels" if audit.plan.sources is None else "sources"
 
 
 def _curves(audit: Audit) -> list[tuple[str, str, str, Any]]:
@@ -78,7 +89,7 @@ def _figure(audit: Audit) -> tuple[Markup, Legend, float]:
     plot = Plot(linear(last), lambda share: (share - bottom * step) / span)
     ticks = [(own * step, f"{100 * own * step:.0f} %") for own in range(bottom, top + 1)]
     plot.grid(ticks, "share of test points, correct and proven" if plan.counts_correct else "share of points proven")
-    plot.base([(t, f"{t:,}", "") for t in round_ticks(last, 8)], "labels checked")
+    plot.base([(t, f"{t:,}", "") for t in round_ticks(last, 8)], f"{_unit(audit)} checked")
     for series, (style, _, _, shares) in reversed(list(enumerate(curves))):
         points = list(zip(range(shares.size), shares.tolist(), strict=False))
         plot.line(points, style, series, steps=True)

@@ -30,7 +30,9 @@ def reason(entry: AuditEntry) -> str:
     told = []
     if entry.weighs_on:
         told.append(f"weighs on {plural(entry.weighs_on, 'prediction')} not proven yet")
-    if entry.looks_wrong:
+    if entry.row is None:
+        told.append(f"{entry.n_suspects:,} of its {plural(entry.n_labels, 'label')} look wrong")
+    elif entry.looks_wrong:
         told.append(f"looks wrong: without it, the model says {outside(entry.preferred)}")
     return "; ".join(told) or "no proof hangs on it any more; it fills the list"
 
@@ -49,7 +51,9 @@ def finding(audit: Audit) -> Sentence:
     """What checking all of the list proves."""
     own = audit.listed
     before, after = (round(share * own.n_points) for share in (own.certified[0], own.certified[-1]))
-    checks = f"Checking {'the one label' if len(own) == 1 else f'the {len(own):,} labels'} of the list"
+    unit = "label" if own.sources is None else "source"
+    checks = f"Checking {f'the one {unit}' if len(own) == 1 else f'the {len(own):,} {unit}s'} of the list"
+    checks += "" if own.sources is None else f" ({plural(own.indices.size, 'label')})"
     whole = f"of {plural(own.n_points, 'prediction')} {kept(own)} {against(own)}"
     if after == before:
         return Sentence(f"{checks} proves ", "no more than before", f": {before:,} {whole}")
@@ -63,12 +67,12 @@ def evidence(audit: Audit) -> list[str]:
     told = [
         f"{percent(plan.certified[0])} are {kept(plan)} {before}. With as many checks as the list has: "
         f"{percent(plan.certified[-1])} if all are planned for the proof, "
-        f"{percent(audit.listed.certified[-1])} by the list, which also holds labels that look wrong."
+        f"{percent(audit.listed.certified[-1])} by the list, which also looks for mistakes."
     ]
     if plan.held_out is not None and plan.random is not None:
         told[0] += (
-            f" Random checks take it to {percent(plan.random[-1])} on average, and checks that are planned for one half "
-            f"of the test points, measured on the other half, to {percent(plan.held_out[-1])}"
+            f" Random checks take it to {percent(plan.random[-1])} on average, and checks that are planned for one "
+            f"half of the test points, measured on the other half, to {percent(plan.held_out[-1])}"
         )
         helps = plan.held_out[-1] < plan.certified[-1]
         told[0] += ": a plan helps the predictions it was made for, and others less." if helps else "."

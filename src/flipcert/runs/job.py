@@ -206,7 +206,11 @@ def _with_pictures(results: list[Result], job: Job) -> list[Result]:
             test += [result.collective.certificate.changed(k)[:_FIRST_POINTS] for k in range(len(job.collective))]
             train += [own.training_rows[:_FIRST_POINTS] for own in result.collective.attacks if own is not None]
         if result.audit is not None:
-            train += [np.array([entry.row for entry in result.audit.entries[:_FIRST_CHECKS]], np.int64)]
+            train += [
+                np.array(
+                    [entry.row for entry in result.audit.entries[:_FIRST_CHECKS] if entry.row is not None], np.int64
+                )
+            ]
     if not np.concatenate(test).size:
         return results
     train = train[:1] if job.threat == SOURCES.name else train
