@@ -48,7 +48,7 @@ def drawn(n=20, *options, train="train.csv"):
 
 def test_a_draw_is_random_and_the_same_for_the_same_seed():
     frame = drawn(20)
-    assert list(frame.columns) == ["row", "label", "checked", "draw", "batch", "seed"]
+    assert list(frame.columns) == ["row", "label", "checked", "draw", "of", "batch", "seed"]
     rows = frame["row"].astype(int)
     assert rows.nunique() == 20
     assert frame["label"].tolist() == Y_TRAIN[rows].tolist()
@@ -119,7 +119,9 @@ def test_a_check_that_is_not_complete_has_the_bound_for_every_stage():
     assert about["wrong_at_most"] == flipcert.wrong_labels_at_most(75, 30, 0, peeking=True)
     said = told("check", "train.csv", "--checked", "checked.csv")
     assert "every stage of a check at once, as 10 of the 40 that were drawn are not filled in." in said
-    fill("to-check.csv", "checked.csv")
+    # Lines that are left out at the end are labels that nobody has looked at.
+    fill("to-check.csv", "checked.csv").iloc[:30].to_csv("short.csv", index=False)
+    assert json.loads(run("check", "train.csv", "--checked", "short.csv", "--json").stdout) == about
     about = json.loads(run("check", "train.csv", "--checked", "checked.csv", "--json", "--peeked").stdout)
     assert about["wrong_at_most"] == flipcert.wrong_labels_at_most(75, 40, 0, peeking=True)
 
@@ -173,7 +175,9 @@ def test_predictions_that_right_labels_would_have_given():
     sentence = f"With confidence 95 %, {proven} of the 75 predictions"
     said = told("check", "train.csv", "test.csv", "--checked", "checked.csv", *RIDGE, "--quiet", "--out", "run")
     assert sentence in said
-    assert f"any {remaining} flips of labels that were not checked, and at most {remaining} of these are wrong." in said
+    assert (
+        f"any {remaining} flips of labels that were not checked, and at that confidence at most {remaining} of" in said
+    )
     page = Path("run/report.html").read_text()
     assert "What the check of labels proves" in page
     assert f"{proven} of the 75 predictions" in page
@@ -302,8 +306,8 @@ def cell(frame, i, name, value):
 def with_another(frame):
     """A label more that was not drawn."""
     row = next(i for i in range(75) if str(i) not in set(frame["row"]))
-    line = {"row": str(row), "label": Y_TRAIN[row], "checked": Y_TRAIN[row], "draw": "21", "batch": "1", "seed": "3"}
-    return pd.concat([frame, pd.DataFrame([line])])
+    line = {"row": str(row), "label": Y_TRAIN[row], "checked": Y_TRAIN[row], "draw": "21", "of": "20"}
+    return pd.concat([frame, pd.DataFrame([line | {"batch": "1", "seed": "3"}])])
 
 
 @pytest.mark.parametrize(
@@ -311,7 +315,7 @@ def with_another(frame):
     [
         (lambda f: cell(f, 4, "checked", ""), "number 5 of the draw, but one for number 20"),
         (lambda f: f.assign(checked=""), "has an empty column 'checked'"),
-        (lambda f: f.drop(index=6), "number 7 of the draw; keep all lines"),
+        (lambda f: f.drop(index=6), "number 7 of the draw, but one for number 20"),
         (lambda f: pd.concat([f, f.iloc[[2]]]), "more than once; leave one line for each label"),
         (with_another, "a check holds the labels that were drawn, and no others"),
         (lambda f: cell(f, 4, "checked", "rose"), "should be 'rose', which is no label of train.csv"),
@@ -321,10 +325,13 @@ def with_another(frame):
             lambda f: f.assign(row=f["row"].tolist()[::-1], label=f["label"].tolist()[::-1]),
             "which it is not with seed 3",
         ),
-        (lambda f: cell(f, 4, "seed", "4"), "names two seeds, 3 and 4"),
+        (lambda f: cell(f, 4, "seed", "4"), "has both 3 and 4 in column 'seed'"),
         (lambda f: cell(f, 4, "seed", "three"), "Column 'seed' of checked.csv must hold the numbers"),
         (lambda f: f.assign(seed="8"), "which it is not with seed 8"),
-        (lambda f: cell(f, 4, "draw", "0"), "as number 0 of the draw"),
+        (lambda f: cell(f, 4, "draw", "0"), "as number 0 of 20 that were drawn"),
+        (lambda f: cell(f, 4, "of", "19"), "has both 20 and 19 in column 'of'"),
+        (lambda f: f.assign(of=str(2**60)), "labels were drawn, of the 75 that train.csv has"),
+        (lambda f: f.assign(of="15"), "as number 16 of 15 that were drawn"),
         (lambda f: f.drop(columns="draw"), "has no column 'draw'"),
     ],
 )

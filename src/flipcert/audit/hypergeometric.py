@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import localcontext
 from fractions import Fraction
 
 from flipcert.audit.log_gamma import DIGITS, ERROR, decimal_of, log_choose
@@ -36,12 +36,13 @@ def _compare_tail(marked: int, n_labels: int, n_drawn: int, n_found: int, bound:
         for k in range(n_found, -1, -1):
             if total > high:
                 return 1
-            ratio = Decimal(k * (n - M - m + k)) / ((M - k + 1) * (m - k + 1))
-            if ratio < 1 and total + term * ratio / (1 - ratio) < low:
+            # Whole numbers of at most 38 digits, so that not even 1 - ratio loses any.
+            above, below = k * (n - M - m + k), (M - k + 1) * (m - k + 1)
+            if above < below and total + term * above / (below - above) < low:
                 return -1
-            if ratio == 0:
+            if above == 0:
                 break
-            term *= ratio
+            term = term * above / below
             total += term
     return _compare_exactly(M, n, m, n_found, bound)
 

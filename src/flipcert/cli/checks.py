@@ -127,8 +127,6 @@ def _tell(train: str, checking: CheckOptions, seed: int | None, data: DataOption
         typer.echo(json.dumps(check.described(), indent=2))
     else:
         _say_check(check)
-        if check.n_checked < check.n_drawn and not checking.peeked:
-            say("That was a look at a check that goes on: add --peeked from now on, also when it is complete.")
 
 
 def _say_check(check: RandomCheck) -> None:
@@ -136,6 +134,8 @@ def _say_check(check: RandomCheck) -> None:
     say(f"{remains(check)}.", style="bold")
     if told := stage(check):
         say(told)
+    if check.n_checked < check.n_drawn:
+        say("If it goes on, this was a look: add --peeked from now on, also when all are filled in.")
     if check.n_trusted:
         say(f"Taken to be right, and not drawn: {plural(check.n_trusted, 'label')} trusted before.")
 

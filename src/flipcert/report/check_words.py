@@ -36,7 +36,8 @@ def remains(check: RandomCheck) -> Sentence:
     if check.remaining == 0:
         return Sentence(sure, "no wrong label remains", "")
     verb = "remains" if check.remaining == 1 else "remain"
-    of = f" (at most {check.at_most:,} in all, of which {check.n_wrong:,} were found)" if check.n_wrong else ""
+    found = f"{check.n_wrong:,} {'was' if check.n_wrong == 1 else 'were'} found"
+    of = f" (at most {check.at_most:,} in all, of which {found})" if check.n_wrong else ""
     those = "that were neither checked nor trusted before" if check.n_trusted else "that were not checked"
     among = f"{check.n_labels - check.n_checked:,} {those}"
     return Sentence(sure, f"at most {left} {verb}", f" among the {among}{of}")
@@ -53,7 +54,8 @@ def same_as_right(result: Result) -> Sentence:
             ": whether entirely right labels would have given the same is open",
         )
     which = f"{count:,} of the {n:,} predictions ({percent(count / n)})"
-    which = which if count < n else f"all {n:,} predictions" if n > 1 else "the prediction"
+    every = {1: "the prediction", 2: "both predictions"}.get(n, f"all {n:,} predictions")
+    which = which if count < n else every
     sure = "" if check.n_checked == check.n_labels else f"With confidence {confidence(check)}, "
     be = "is the one" if count == 1 else "are those"
     return Sentence(sure, which if sure else capital(which), f" {be} that entirely right labels would have given")
@@ -69,10 +71,12 @@ def how_sure(result: Result) -> str:
     others = (
         "labels that were neither checked nor trusted before" if check.n_trusted else "labels that were not checked"
     )
-    why = f"None of the {others} is wrong."
+    why = f"At that confidence, none of the {others} is wrong."
     if check.remaining:
         flips = "single flip" if check.remaining == 1 else f"{check.remaining:,} flips"
-        why = f"{'They withstand' if many else 'It withstands'} any {flips} of {others}, and at most "
+        why = (
+            f"{'They withstand' if many else 'It withstands'} any {flips} of {others}, and at that confidence at most "
+        )
         why += f"{check.remaining:,} of these {'is' if check.remaining == 1 else 'are'} wrong."
     return f"{why} The confidence is over the draw of the check{', for all of them at once' if many else ''}."
 

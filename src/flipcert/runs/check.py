@@ -16,8 +16,9 @@ from flipcert.datasets.joining import texts
 from flipcert.datasets.table import Table
 from flipcert.report.words import plural
 
-# Columns beside the labels: the place of a label in the draw, the go in which it was drawn, and the seed.
-DRAW, BATCH, SEED = "draw", "batch", "seed"
+# Columns beside the labels: the place of a label in the draw, how many were drawn, the go in which it was drawn, and
+# the seed. Whoever leaves out lines at the end has stopped early, and that shows.
+DRAW, OF, BATCH, SEED = "draw", "of", "batch", "seed"
 _LARGEST = 2**63
 
 
@@ -28,8 +29,7 @@ def draw_check(
     order = _order(train, seed)
     _refuse_too_many(n_draw, order.size, train)
     rows = order[:n_draw]
-    places = {DRAW: range(1, n_draw + 1), BATCH: [1] * n_draw, SEED: [seed] * n_draw}
-    write_to_check(path, train, rows, id=id, beside=places)
+    write_to_check(path, train, rows, id=id, beside=_places([1] * n_draw, seed))
     return RandomCheck(order.size, train.X.shape[0] - order.size, n_draw, n_draw, 0, 1, confidence, peeked, seed)
 
 
@@ -53,11 +53,7 @@ def draw_more(
         order[:total],
         id=id,
         checked=[*texts(checked.labels[lines]), *[""] * n_more],
-        beside={
-            DRAW: range(1, total + 1),
-            BATCH: [*batches[lines], *[batches.max() + 1] * n_more],
-            SEED: [check.seed] * total,
-        },
+        beside=_places([*batches[lines], *[batches.max() + 1] * n_more], check.seed),
     )
     return replace(check, n_drawn=total, n_checked=total, n_batches=check.n_batches + 1, peeked=True)
 
@@ -70,28 +66,26 @@ def read_check(
     The labels that were looked at must be the first ones of the draw. If there are others, or if some were drawn when
     results were known, somebody may have stopped because of what was found: the bound is the one for that.
     """
-    checked = read_checked(path, train, id=id, classes=classes, beside=(DRAW, BATCH, SEED))
-    n, source = checked.rows.size, checked.source
-    draws, batches, seeds = (_numbers(checked, name) for name in (DRAW, BATCH, SEED))
-    if len(set(seeds)) > 1:
-        raise ValueError(f"{source} names two seeds, {seeds[0]} and {next(own for own in seeds if own != seeds[0])}; "
-                         "a check is drawn from one.")  # fmt: skip
-    order = _order(train, seeds[0])
+    checked = read_checked(path, train, id=id, classes=classes, beside=(DRAW, OF, BATCH, SEED))
+    source = checked.source
+    draws, totals, batches, seeds = (_numbers(checked, name) for name in (DRAW, OF, BATCH, SEED))
+    for name, values in ((OF, totals), (SEED, seeds)):
+        if len(set(values)) > 1:
+            other = next(own for own in values if own != values[0])
+            raise ValueError(f"{source} has both {values[0]} and {other} in column {name!r}; a check is one draw.")
+    n, seed = totals[0], seeds[0]
+    order = _order(train, seed)
+    if n > order.size:
+        raise ValueError(f"{source} says that {n:,} labels were drawn, of the {order.size:,} that {train.source} has.")
     called = texts(np.arange(train.X.shape[0]) if id is None else np.asarray(train.ids))
     for row, place in zip(checked.rows.tolist(), draws, strict=True):
-        if not 1 <= place <= order.size or order[place - 1] != row:
+        if not 1 <= place <= n or order[place - 1] != row:
             raise ValueError(
-                f"{source} has {called[row]!r} as number {place} of the draw, which it is not with seed {seeds[0]}, "
-                f"{train.source} and this --trusted; a check holds the labels that were drawn, and no others."
+                f"{source} has {called[row]!r} as number {place} of {n} that were drawn, which it is not with seed "
+                f"{seed}, {train.source} and this --trusted; a check holds the labels that were drawn, and no others."
             )
-    missing = min(set(range(1, n + 1)) - set(draws), default=None)
-    if missing is not None:
-        raise ValueError(
-            f"{source} leaves out {called[order[missing - 1]]!r}, number {missing} of the draw; keep all lines, and "
-            "leave cells empty where nobody has looked."
-        )
-    lines = np.argsort(draws)
-    looked = checked.looked[lines]
+    looked = np.zeros(n, np.bool_)
+    looked[np.array(draws) - 1] = checked.looked
     n_checked = int(looked.sum())
     if n_checked == 0:
         raise ValueError(f"{source} has an empty column 'checked'; write there what each label should be.")
@@ -112,7 +106,7 @@ def read_check(
         n_batches=n_batches,
         confidence=confidence,
         peeked=peeked or n_checked < n or n_batches > 1,
-        seed=seeds[0],
+        seed=seed,
     )
 
 
@@ -130,6 +124,12 @@ def corrected(train: Table, checked: CheckedLabels, classes: Sequence[Any] | Non
             "with --classes, so that it does not depend on them."
         )
     return after
+
+
+def _places(batches: Sequence[Any], seed: int) -> dict[str, Sequence[Any]]:
+    """What a draw is known by, a line each."""
+    n = len(batches)
+    return {DRAW: range(1, n + 1), OF: [n] * n, BATCH: batches, SEED: [seed] * n}
 
 
 def _order(train: Table, seed: int) -> NDArray[np.int64]:

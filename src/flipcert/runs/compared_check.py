@@ -9,7 +9,7 @@ from flipcert.runs.stored_run import StoredRun
 from flipcert.verify.chance import is_largest
 
 # Labels that are checked until whole numbers take too long.
-_MOST = 20_000
+_MOST = 10_000
 
 
 def compare_check(run: StoredRun, check: RandomCheck | None, verification: Verification) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from flipcert.audit.record import RandomCheck
 from flipcert.engine.files import refuse_odd_files
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
 from flipcert.report.result import Collective
@@ -158,10 +159,16 @@ def _summary(path: Path) -> dict[str, Any]:
             "settings": settings,
             "told": told,
             "has_collective": "collective" in summary,
-            "check": dict(summary["check"]) if "check" in summary else None,
+            "check": _check(summary["check"]) if "check" in summary else None,
         }
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise _Damaged(f"{path.name} is not what was written") from error
+
+
+def _check(told: Any) -> dict[str, Any]:
+    """What is told of a random check, if it is all there."""
+    RandomCheck.of(told)
+    return dict(told)
 
 
 def _collective(folder: Path, n_models: int) -> list[Collective | None]:
