@@ -31,7 +31,8 @@ def reason(entry: AuditEntry) -> str:
     if entry.weighs_on:
         told.append(f"weighs on {plural(entry.weighs_on, 'prediction')} not proven yet")
     if entry.row is None:
-        told.append(f"{entry.n_suspects:,} of its {plural(entry.n_labels, 'label')} look wrong")
+        looks = "looks" if entry.n_suspects == 1 else "look"
+        told.append(f"{entry.n_suspects:,} of its {plural(entry.n_labels, 'label')} {looks} wrong")
     elif entry.looks_wrong:
         told.append(f"looks wrong: without it, the model says {outside(entry.preferred)}")
     return "; ".join(told) or "no proof hangs on it any more; it fills the list"
