@@ -238,6 +238,7 @@ def test_sources_are_audited_as_a_whole(noisy):
         own = (frame["who"] == entry.source).to_numpy()
         assert (entry.n_labels, entry.n_suspects) == (own.sum(), np.count_nonzero(doubt[own] > 0))
     page = Page(Path("run/report.html").read_text()).text
+    assert "Which sources to check first" in page
     assert "sources checked" in page
     assert "audit.csv beside this page has all labels of these sources" in page
     filled_in("run/audit.csv", "checked.csv")
