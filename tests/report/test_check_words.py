@@ -94,7 +94,8 @@ def test_which_predictions_right_labels_would_have_given():
     assert told([3, 4, 9]) == (
         "With confidence 95 %, 2 of the 3 predictions (66.7 %) are those that entirely right labels would have given. "
         "They withstand any 4 flips of labels that were not checked, and at that confidence at most 4 of these are "
-        "wrong. The confidence is over the draw of the check, for all of them at once."
+        "wrong. The confidence is over the draw of the check, for all of them at once. Whether it holds for the other "
+        "is open."
     )
     assert told([4, 3]).startswith("With confidence 95 %, 1 of the 2 predictions (50.0 %) is the one that")
     assert told([4, 5]).startswith("With confidence 95 %, both predictions are those that")

@@ -89,7 +89,7 @@ def _draw(train: str, checking: CheckOptions, seed: int | None, data: DataOption
         typer.echo(json.dumps({**told, "out": str(out)}, indent=2))
         return
     which = " that are not trusted" if check.n_trusted else ""
-    more = "" if checking.checked is None else "more "
+    more, further = ("", "") if checking.checked is None else ("more ", "further ")
     drawn = plural(checking.labels, f"{more}label")
     say(f"Drew {drawn} at random from the {check.n_labels:,} of {train}{which}, with seed {check.seed}.")
     say(
@@ -97,7 +97,7 @@ def _draw(train: str, checking: CheckOptions, seed: int | None, data: DataOption
         f"where it is right. Then: {_next_command(train, out, data)}"
     )
     remain = f"at most {plural(check.remaining, 'wrong label')} would remain"
-    say(f"Should no {more}label turn out wrong, {remain}, with confidence {confidence(check)}.")
+    say(f"Should no {further}label turn out wrong, {remain}, with confidence {confidence(check)}.")
 
 
 def _next_command(train: str, out: Path, data: DataOptions) -> str:

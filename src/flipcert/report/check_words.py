@@ -78,7 +78,9 @@ def how_sure(result: Result) -> str:
             f"{'They withstand' if many else 'It withstands'} any {flips} of {others}, and at that confidence at most "
         )
         why += f"{check.remaining:,} of these {'is' if check.remaining == 1 else 'are'} wrong."
-    return f"{why} The confidence is over the draw of the check{', for all of them at once' if many else ''}."
+    why += f" The confidence is over the draw of the check{', for all of them at once' if many else ''}."
+    left = len(result.certificates) - n_proven(result)
+    return f"{why} Whether it holds for the other{'s' if left > 1 else ''} is open." if left else why
 
 
 def stage(check: RandomCheck) -> str:

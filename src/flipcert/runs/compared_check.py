@@ -5,8 +5,8 @@ from __future__ import annotations
 from flipcert.audit.record import RandomCheck
 from flipcert.runs.comparisons import BY_CHANCE, CHECKED, Place, Verification
 from flipcert.runs.describe import BY_CHECK
+from flipcert.runs.plain_check import is_largest
 from flipcert.runs.stored_run import StoredRun
-from flipcert.verify.chance import is_largest
 
 # Labels that are checked until whole numbers take too long.
 _MOST = 10_000
