@@ -154,7 +154,10 @@ def test_small_memory_and_many_threads_give_the_same_shares():
         little = flipcert.plan_audit(model, X[:90], 60, flips=6)
         trusted = np.isin(np.arange(300), little.indices[:33])
         assert little.certified[33] == proven(model, X, y, trusted, X[:90], 6, None)
+        # With enough checks, points that lists had no room for at first get their turn.
+        many = flipcert.plan_audit(model, X[:90], 299, flips=6)
     assert little.certified[60] > little.certified[0]
+    assert np.all(many.weighs_on > 0)
 
 
 def digits():

@@ -63,7 +63,8 @@ def choose_by_potential(
         depth = _depth(open_points.size * labels.n_classes, budget, n_units - done)
         # Where not even the shortest lists of all points fit, those that lack least are planned for.
         fits = max(1, memory_budget() // (_ENTRY * depth * labels.n_classes))
-        if open_points.size > fits:
+        too_many = open_points.size > fits
+        if too_many:
             nearest = np.argsort(-radius[open_points], kind="stable")[:fits]
             open_points = np.sort(open_points[nearest])
         gaps = _open_gaps(model, X, open_points, labels, units, budget, depth)
@@ -75,7 +76,10 @@ def choose_by_potential(
             weighs_on[step] = weighed
         done += found
         watcher.advance(found)
-        if found < batch:
+        if found < batch and too_many:
+            # These are safe: now for the others.
+            radius = np.where(np.isin(np.arange(radius.size), open_points), np.maximum(radius, budget), radius)
+        elif found < batch:
             # All that can be made safe is safe.
             budget *= 2
     # What no prediction hangs on comes last, in the order of the training set.
