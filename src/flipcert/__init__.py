@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcert import kernels, plots
-    from flipcert.audit import wrong_labels_at_most
+    from flipcert.audit import measure_audit, plan_audit, suspicious_labels, wrong_labels_at_most
     from flipcert.classifiers import (
         BoundedNetwork,
         FixedBudget,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flipcert.flips import Witness, cheapest_flips, flip_costs
     from flipcert.labels.annotations import Annotations
     from flipcert.labels.label_free import LabelFree
+    from flipcert.results.audit_plan import AuditPlan
     from flipcert.results.certificates import Certificates
     from flipcert.results.collective_certificate import CollectiveCertificate
     from flipcert.results.metrics import certified_accuracy, median_certified_robustness
@@ -33,6 +34,7 @@ __version__ = "0.2.0.dev0"
 
 __all__ = [
     "Annotations",
+    "AuditPlan",
     "BoundedNetwork",
     "CertificateError",
     "Certificates",
@@ -58,8 +60,11 @@ __all__ = [
     "ensemble_radius",
     "flip_costs",
     "kernels",
+    "measure_audit",
     "median_certified_robustness",
+    "plan_audit",
     "plots",
+    "suspicious_labels",
     "worst_flips",
     "wrong_labels_at_most",
 ]
@@ -67,7 +72,7 @@ __all__ = [
 # Where each public name lives. It is imported when first used: the help of the command line should not wait for
 # compilers and linear algebra.
 _HOMES = {
-    "flipcert.audit": ("wrong_labels_at_most",),
+    "flipcert.results.audit_plan": ("AuditPlan",),
     "flipcert.results.certificates": ("Certificates",),
     "flipcert.results.collective_certificate": ("CollectiveCertificate",),
     "flipcert.classifiers": (
@@ -81,6 +86,7 @@ _HOMES = {
         "SmoothedLinear",
         "WeightedNeighbors",
     ),
+    "flipcert.audit": ("measure_audit", "plan_audit", "suspicious_labels", "wrong_labels_at_most"),
     "flipcert.ensemble": ("PartitionEnsemble", "assign_partitions", "blackbox_radius", "ensemble_radius"),
     "flipcert.results.metrics": ("certified_accuracy", "median_certified_robustness"),
     "flipcert.exceptions": ("CertificateError", "UnsolvedError"),

@@ -62,7 +62,7 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
     >>> flipcert.certify(model, X[1::2]).radius[:5]
     array([ 5,  7, 10, 14,  7])
     """
-    classifier, inputs = _classifier_and_inputs(model, X, "certify", threat)
+    classifier, inputs = classifier_and_inputs(model, X, "certify", threat)
     certificates: Certificates = classifier.certify(inputs, **_named(threat), **options)
     if _inserts_features(model, threat):
         # Which inputs would become the features of an attack is not known.
@@ -107,7 +107,7 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
     >>> f"{len(witness)} flips turn {y[1]} into {flipped[0]}"
     '6 flips turn 0 into 1'
     """
-    classifier, inputs = _classifier_and_inputs(model, X, "worst_flips", threat)
+    classifier, inputs = classifier_and_inputs(model, X, "worst_flips", threat)
     witnesses: list[Witness | None] = classifier.worst_flips(inputs, **_named(threat), **options)
     return [None] * len(witnesses) if _inserts_features(model, threat) else witnesses
 
@@ -153,7 +153,7 @@ def certify_collectively(
     >>> bool(certificate.changed_at_most[1] <= certificate.changed_one_by_one[1])
     True
     """
-    classifier, inputs = _classifier_and_inputs(model, X, "certify_collectively", threat)
+    classifier, inputs = classifier_and_inputs(model, X, "certify_collectively", threat)
     if not hasattr(classifier, "certify_collectively"):
         raise TypeError(
             f"{type(classifier).__name__} has no collective certificate; use a flipcert estimator, "
@@ -183,7 +183,7 @@ def _inserts_features(model: Any, threat: str) -> bool:
     return _changes_rows(threat) and threat != DELETIONS.name and transforms(model)
 
 
-def _classifier_and_inputs(model: Any, X: ArrayLike, question: str, threat: str) -> tuple[Any, Any]:
+def classifier_and_inputs(model: Any, X: ArrayLike, question: str, threat: str) -> tuple[Any, Any]:
     """The classifier that answers, and the rows as it sees them, if labels and chance have no say in these.
 
     Nor may other rows, where these come and go.

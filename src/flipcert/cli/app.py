@@ -12,6 +12,7 @@ import typer
 from flipcert.cli.errors import in_words
 from flipcert.cli.groups import with_groups
 from flipcert.cli.options import (
+    AuditOptions,
     CheckedModelOptions,
     CheckedRunOptions,
     CheckOptions,
@@ -144,6 +145,40 @@ def sweep(
 
 
 @app.command()
+@_flowing
+@with_groups
+@in_words
+def audit(
+    train: Train,
+    test: Test,
+    audit: AuditOptions,
+    model: ModelOptions,
+    point: Point,
+    data: DataOptions,
+    run: RunOptions,
+    proof: Proof,
+    cluster: ClusterOptions,
+) -> None:
+    """Say which training labels to check first, and what each check proves.
+
+    The list mixes labels that the proof of predictions hangs on and labels that look wrong, each with its reason;
+    audit.csv in the folder of the run is the same list with a column to fill in. Once it is, --checked goes on from
+    there: corrects, trusts, fits, certifies and plans again. A check of chosen labels proves nothing about the others.
+
+    [bold]Examples[/]
+
+      flipcert audit train.npz test.npz --model ridge --labels 100 --flips 10 --out run
+
+      flipcert audit train.csv test.csv --id name --labels 50 --out first
+
+      flipcert audit train.csv test.csv --id name --labels 50 --checked first/audit.csv --out second
+    """
+    from flipcert.cli.audit import audit_command
+
+    audit_command(train, test, audit, model, point, data, run, proof, cluster)
+
+
+@app.command()
 @with_groups
 @in_words
 def attack(
@@ -244,7 +279,7 @@ def verify(
         Path | None, typer.Option(help="The labels of the run, if they were in a file of their own.")
     ] = None,
     checked: Annotated[
-        Path | None, typer.Option(help="The check of labels of the run, if it was made with flipcert check.")
+        list[Path] | None, typer.Option(help="The checks of labels of the run, if it was made with any.")
     ] = None,
 ) -> None:
     """Get a second opinion on a run, by plain and slow means that share no algorithm with those of the run.

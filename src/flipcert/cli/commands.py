@@ -15,12 +15,14 @@ import numpy as np
 import sklearn
 import typer
 
+from flipcert.cli.checked_lists import after_checks, digest_of_checks, requested, write_list
 from flipcert.cli.cluster import on_cluster
 from flipcert.cli.collective import budgets_of, print_collective
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
 from flipcert.cli.labels import label_space
 from flipcert.cli.options import (
+    AuditOptions,
     CheckOptions,
     ClusterOptions,
     DataOptions,
@@ -168,7 +170,7 @@ def verify_command(
     jobs: int | None,
     quiet: bool,
     annotations: Path | None = None,
-    checked: Path | None = None,
+    checked: Sequence[Path] | None = None,
 ) -> None:
     """Compare some points of a run with a second opinion on them."""
     run = StoredRun.read(folder)
@@ -181,11 +183,13 @@ def verify_command(
     if (annotations is None) == ("annotations" in run.digests):
         told = "labels of its own, so leave --annotations out" if annotations else "labels from --annotations; name it"
         raise ValueError(f"{folder} was made with {told}.")
-    if (checked is None) == ("checked" in run.digests):
+    if bool(checked) != ("checked" in run.digests):
         told = "without a check of labels; leave --checked out" if checked else "with a check of labels; name --checked"
         raise ValueError(f"{folder} was made {told}.")
+    if checked and digest_of_checks(checked) != run.digests["checked"]:
+        names = ", ".join(map(str, checked))
+        raise ValueError(f"{names} is not what was checked for {folder}, in that order: its digest is another.")
     others = [] if annotations is None else [(str(annotations), "annotations", "annotation")]
-    others += [] if checked is None else [(str(checked), "checked", "checked")]
     for source, part, name in ((train, "train", "training"), (test, "test", "test"), *others):
         if digest(source, "features" if part in ("train", "test") else part) != run.digests[part]:
             raise ValueError(f"{source} does not hold the {name} data of {folder}: its digest is another.")
@@ -195,11 +199,13 @@ def verify_command(
         stopping_at_once("The run is as it was."),
     ):
         display.stage("reading")
-        first, second = read_data(train, test, data, checked is not None)
+        first, second = read_data(train, test, data, checked=True)
         check = None
-        if checked is not None and run.check is not None:
-            known = CheckOptions(checked=checked, confidence=run.check["confidence"], peeked=run.check["peeked"])
+        if checked and run.check is not None:
+            known = CheckOptions(checked=checked[0], confidence=run.check["confidence"], peeked=run.check["peeked"])
             first, check = with_check(first, data, known)
+        elif checked:
+            first, *_ = after_checks(first, checked, data, label_space(data.classes, first))
         verification = verify_run(run, first, second, n_points, seed, jobs, display, check)
     print_verification(verification, run.versions)
     if verification.differences:
@@ -215,6 +221,7 @@ def certify_points(
     proof: Proof,
     cluster: ClusterOptions,
     checking: CheckOptions | None = None,
+    audit: AuditOptions | None = None,
 ) -> list[Result]:
     """Certify, and keep everything in the folder of the run if there is one; labels may be corrected by a check."""
     command = shlex.join(["flipcert", *sys.argv[1:]])
@@ -225,20 +232,26 @@ def certify_points(
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
-        tables = read_data(train, test, data, checking is not None)
+        tables = read_data(train, test, data, checking is not None or audit is not None)
         check = None
         if checking is not None:
             first, check = with_check(tables[0], data, checking)
             tables = (first, tables[1])
         classes = label_space(data.classes, tables[0])
+        request = None
+        if audit is not None:
+            corrected, request = requested(tables[0], audit, data, proof, classes)
+            tables = (corrected, tables[1])
         points = [replace(settings, classes=classes) for settings in points]
         shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
         check_threat_of(proof, points, tables[0])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat, budgets)
+        job = replace(job, audit=request)
         if run.out is None:
             return [replace(result, check=check) for result in run_job(job, None, display)]
         inputs = {"train": digest(train), "test": digest(test)}
         inputs |= {} if data.annotations is None else {"annotations": digest(str(data.annotations))}
+        inputs |= {} if audit is None or not audit.checked else {"checked": digest_of_checks(audit.checked)}
         inputs |= {} if checking is None else {"checked": digest(str(checking.checked))}
         # A file of annotations is known by its digest, wherever it lies.
         about = {name: own for name, own in asdict(data).items() if name != "annotations"}
@@ -250,6 +263,7 @@ def certify_points(
             results = [replace(result, check=check) for result in run_job(job, folder, display)]
             display.stage("writing")
             files = write_results(folder.path, results)
+            write_list(folder.path, results[0].audit, tables[0], data)
             # The page says nothing about time, so that a run that was stopped ends with the same bytes.
             write_report([replace(result, seconds=None) for result in results], folder.path / "report.html")
             folder.finish(

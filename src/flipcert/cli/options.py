@@ -21,7 +21,7 @@ def _option(panel: str, help: str, *names: str, **settings: Any) -> Any:
 MOST = 1024
 LARGEST_SEED = 2**32 - 1
 
-_MODEL, _DATA, _RUN, _CLUSTER, _CHECK = "Model", "Data", "Run", "Cluster", "Check"
+_MODEL, _DATA, _RUN, _CLUSTER, _CHECK, _AUDIT = "Model", "Data", "Run", "Cluster", "Check", "Audit"
 
 Train = Annotated[
     str, typer.Argument(help="Training data: a file of features and labels, or NAME:train.", show_default=False)
@@ -288,4 +288,24 @@ class CheckedRunOptions(RunOptions):
 
     out: Annotated[
         Path | None, _option(_RUN, "File to fill in (--labels), or folder of the run (TEST).", "--out", "-o")
+    ] = None
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """How many labels can be checked, for what, and what was checked before."""
+
+    labels: Annotated[
+        int, _option(_AUDIT, "How many labels can be checked; of sources, with --threat sources.", "--labels", min=1)
+    ] = 100
+    flips: Annotated[int, _option(_AUDIT, "Flips that predictions are to be proven against.", "--flips", min=1)] = 10
+    suspicious: Annotated[
+        float,
+        _option(
+            _AUDIT, "Share of the list for labels that look wrong; the rest is for what proofs hang on.", min=0, max=1
+        ),
+    ] = 0.5
+    checked: Annotated[
+        list[Path] | None,
+        _option(_AUDIT, "A list that was filled in: its labels are corrected and trusted; repeat for more."),
     ] = None

@@ -11,8 +11,10 @@ from flipcert.cli.options import ModelOptions, Point
 # What arguments of the library are called in the shell.
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(ModelOptions) + fields(Point)} | {
     "classes": "--classes",
+    "flips": "--flips",
     "image_shape": "--image-shape",
     "n_jobs": "--jobs",
+    "n_labels": "--labels",
     "n_neighbors": "--neighbors",
     "n_partitions": "--partitions",
     "partition": "--partition-rule",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,22 @@ class LinearVotes(Electorate):
             return slim
         slim.voters = [Voter(None, voter.members, voter.can_turn, voter.rows) for voter in self.voters]
         return slim
+
+    def trusting(self, labels: Labels) -> Self:
+        """The same voters, where other labels are trusted: votes and weights are as they were."""
+        same = copy(self)
+        for known in ("parts", "_sources", "_collusion"):
+            same.__dict__.pop(known, None)
+        same.labels, movable = labels, labels.coded.movable
+        same.voters = [replace(own, can_turn=bool(movable[own.members].any())) for own in self.voters]
+        same.can_turn = np.array([voter.can_turn for voter in same.voters])
+        same.weights = copy(self.weights)
+        same.weights.labels = same._labels = [
+            Labels.of(own.codes, own.n_classes, ~movable[voter.members], own.space_is_fixed, own.sources)
+            for own, voter in zip(self._labels, self.voters, strict=True)
+        ]
+        same._open = OpenVote(labels, [voter.members for voter in same.voters], same.weights.bounds)
+        return same
 
     def release(self) -> None:
         """Give up the memory of the weights."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,17 @@ class WhiteBox(LinearVotes):
 
     def __init__(self, voters: list[Voter], labels: Labels, rule: VoteRule, pairwise: bool) -> None:
         super().__init__(voters, labels, rule, pairwise)
-        self._voter_columns = VoterColumns(
+        self._voter_columns = self._columns_of_voters()
+
+    def trusting(self, labels: Labels) -> Self:
+        """The same voters, where other labels are trusted."""
+        same = super().trusting(labels)
+        same._voter_columns = same._columns_of_voters()
+        return same
+
+    def _columns_of_voters(self) -> VoterColumns:
+        """Labels of all voters for compiled code."""
+        return VoterColumns(
             codes=np.concatenate([labels.coded.codes for labels in self._labels]),
             movable=np.concatenate([labels.coded.movable for labels in self._labels]),
             bounds=self.weights.bounds,

@@ -38,9 +38,27 @@ class NearestWeights(Weights):
 
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the weights of all training samples for each row of X to ``out``."""
-        distance, border = self._search.nearest(X, self._count)
+        self._weigh(X, *self._search.nearest(X, self._count), self._count, out)
+
+    def form_without_own(self, rows: slice, out: NDArray[Any]) -> None:
+        """Write the weights for some training rows, none of which is its own neighbour: another takes its place."""
+        count = min(self._count, self.n_samples - 1)
+        if count == 0:
+            out[:] = 0.0
+            return
+        self._weigh(self._X[rows], *self._search.nearest_others(rows, count), count, out)
+
+    def _weigh(
+        self,
+        X: NDArray[Any],
+        distance: NDArray[np.float64],
+        border: NDArray[np.float64],
+        count: int,
+        out: NDArray[Any],
+    ) -> None:
+        """Write the weights of neighbours at these distances."""
         share = np.empty(distance.shape, self.dtype)
-        share_places(distance, border, self._count, share)
+        share_places(distance, border, count, share)
         if isinstance(self._by, Kernel):
             self._by.write(X, self._X, out)
             out *= share

@@ -9,6 +9,7 @@ import numpy as np
 
 from flipcert.labels.threats import EDITS, INSERTIONS, REPLACEMENTS
 from flipcert.report.attack_parts import inputs_told, parts_of
+from flipcert.report.audit_panel import audit_panel
 from flipcert.report.chart import element, round_ticks
 from flipcert.report.check_words import checked, how_sure, remains, same_as_right, stage
 from flipcert.report.collective_panel import collective_panel
@@ -80,6 +81,7 @@ def panel(summary: Summary, album: Album) -> dict[str, Any]:
         "radius_note": _radius_note(s),
         "sources": sources_panel(s),
         "collective": collective_panel(s.result, album),
+        "audit": audit_panel(s.result, album),
         **_classes(s),
         "point_note": _point_note(s),
         "fragile": [_point(s, int(row), album) for row in fragile],

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.audit.record import RandomCheck
 from flipcert.labels.threats import FLIPS
+from flipcert.report.audit_result import Audit
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.witness import Witness
@@ -184,6 +185,8 @@ class Result:
         The sources with the most power, strongest first, where ``certificates`` count sources.
     collective : Collective or None
         What one attack on all test points can do, if that was asked.
+    audit : Audit or None
+        Which labels to check first, if that was asked.
     check : RandomCheck or None
         The random check by which labels were corrected before the fit, if there was one.
     """
@@ -199,6 +202,7 @@ class Result:
     in_flips: NDArray[np.int64] | None = None
     powers: tuple[SourcePower, ...] = ()
     collective: Collective | None = None
+    audit: Audit | None = None
     check: RandomCheck | None = None
 
     @property

@@ -18,6 +18,7 @@ from flipcert.report.key_figures import summarise
 from flipcert.report.result import Result
 from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.runs.job import Job
+from flipcert.runs.stored_audit import AUDITED, describe_audit
 
 # What one attack on all points does, in a summary; the budgets alone are a setting.
 COLLECTIVELY = "collective_certificate"
@@ -47,6 +48,7 @@ def describe_run(
         "versions": versions(),
         # Runs from before there were collective certificates, and those without, name none.
         **({"collective": sorted(job.collective)} if job.collective else {}),
+        **({} if job.audit is None else {"audit": job.audit.identity()}),
         **({} if check is None else {"check": check.described()}),
     }
 
@@ -75,6 +77,8 @@ def describe_point(result: Result) -> dict[str, Any]:
         ]
     if result.collective is not None:
         described[COLLECTIVELY] = describe_collective(result.collective.certificate)
+    if result.audit is not None:
+        described[AUDITED] = describe_audit(result.audit)
     if result.check is not None:
         described[BY_CHECK] = {"predictions": n_proven(result), "share": n_proven(result) / len(result.certificates)}
     if result.seconds is not None:

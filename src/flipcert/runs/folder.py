@@ -106,6 +106,14 @@ class RunFolder:
         """Read that, if it was finished and is not damaged."""
         return self._recall(name, lambda arrays: collective_of(CollectiveCertificate, arrays))
 
+    def keep_arrays(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        """Write what a step of the run has found."""
+        self._keep(name, arrays)
+
+    def recall_arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """Read that, if it was finished and is not damaged."""
+        return self._recall(name, lambda arrays: arrays)
+
     def _keep(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
         with whole_file(self._block(name)) as file:
             np.savez(file, **cast(dict[str, Any], arrays | {_QUESTION: np.array(name)}))
@@ -115,7 +123,8 @@ class RunFolder:
             refuse_odd_files(self._block(name))
             with open(self._block(name), "rb") as file:
                 arrays = read_arrays(file)
-            return make(arrays) if str(arrays.pop(_QUESTION, "")) == name else None
+            question = str(arrays.pop(_QUESTION, ""))
+            return make(arrays) if question == name else None
         except (OSError, ValueError):
             return None
 

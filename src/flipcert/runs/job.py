@@ -19,6 +19,7 @@ from flipcert.engine.watch import Watcher, watched_by
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
 from flipcert.report.result import Attack, Result, SourcePower
 from flipcert.results.certificates import Certificates
+from flipcert.runs.audit import AuditRequest, audit_result, check_audit
 from flipcert.runs.collective import collective_result
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.inputs import ModelInputs
@@ -64,6 +65,7 @@ class Job:
     n_jobs: int | None = None
     threat: str = FLIPS.name
     collective: tuple[int, ...] = ()
+    audit: AuditRequest | None = None
 
 
 class Stages(Watcher):
@@ -94,6 +96,7 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
         X_train, X_test, model = inputs.prepare(settings, reuse, stages.stage)
         stages.stage(f"{prefix}fitting")
         fit(model, X_train, job.train)
+        check_audit(model, X_test, job)
         stages.stage(f"{prefix}certifying")
         certificates = model.certify(X_test, threat=job.threat, exact=job.exact, time_limit=job.time_limit)
         seconds = time.perf_counter() - start
@@ -107,6 +110,7 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
         if job.threat == SOURCES.name and job.n_attacks:
             stages.stage(f"{prefix}looking at single sources")
             powers = powers_of_sources(model, X_train, X_test, job.train, certificates)
+        audit = audit_result(model, X_train, X_test, certificates, job, folder, stages)
         # The model saw scaled features, and perhaps rows of a stored kernel: the settings tell all of it.
         certificates = replace(certificates, model=settings.description())
         collective = collective_result(model, X_test, certificates, job, number, prefix, folder, stages)
@@ -119,6 +123,7 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
         in_flips=in_flips,
         powers=powers,
         collective=collective,
+        audit=audit,
     )
 
 
@@ -200,6 +205,12 @@ def _with_pictures(results: list[Result], job: Job) -> list[Result]:
         if result.collective is not None:
             test += [result.collective.certificate.changed(k)[:_FIRST_POINTS] for k in range(len(job.collective))]
             train += [own.training_rows[:_FIRST_POINTS] for own in result.collective.attacks if own is not None]
+        if result.audit is not None:
+            train += [
+                np.array(
+                    [entry.row for entry in result.audit.entries[:_FIRST_CHECKS] if entry.row is not None], np.int64
+                )
+            ]
     if not np.concatenate(test).size:
         return results
     train = train[:1] if job.threat == SOURCES.name else train
@@ -212,3 +223,5 @@ def _with_pictures(results: list[Result], job: Job) -> list[Result]:
 _FIRST_FLIPS = 8
 # The same for an attack on all points, and points that it changes.
 _FIRST_POINTS = 24
+# Labels to check whose rows have pictures.
+_FIRST_CHECKS = 100

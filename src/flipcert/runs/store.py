@@ -20,6 +20,7 @@ from flipcert.results.certificates import Certificates
 from flipcert.results.columns import Column, columns_of, values_of
 from flipcert.runs.folder import read_summary
 from flipcert.runs.operations import attack_of, columns_of_lines, lines_of, write_parquet
+from flipcert.runs.stored_audit import AUDITED, read_audit, write_audit
 from flipcert.runs.stored_collective import read_collective_results, write_collective_results
 
 CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"
@@ -50,7 +51,7 @@ def write_results(folder: Path, results: Sequence[Result]) -> list[str]:
         arrays |= {kind: np.stack(list(own.values())) for kind, own in images.items() if own}
         with whole_file(folder / IMAGES) as file:
             np.savez_compressed(file, **arrays)
-    return names + write_collective_results(folder, results)
+    return names + write_collective_results(folder, results) + write_audit(folder, results[0].audit)
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Result]:
@@ -78,7 +79,11 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     points = summary.get("points", [summary])
     together = read_collective_results(folder, len(points)) if "collective" in summary else [None] * len(points)
     return [
-        replace(_result(summary, point, i, table, attacks, images), collective=together[i])
+        replace(
+            _result(summary, point, i, table, attacks, images),
+            collective=together[i],
+            audit=read_audit(folder, point[AUDITED]) if AUDITED in point else None,
+        )
         for i, point in enumerate(points)
     ]
 

@@ -1,0 +1,67 @@
+"""Lists of labels that were checked, as they are given: what they change in a training set; and the next one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flipcert.cli.options import AuditOptions, DataOptions, Proof
+from flipcert.datasets.checked import read_checked, write_to_check
+from flipcert.datasets.files import digest
+from flipcert.datasets.table import Table
+from flipcert.labels.threats import FLIPS, SOURCES
+from flipcert.report.audit_result import Audit
+from flipcert.report.audit_words import reason
+from flipcert.runs.audit import AuditRequest
+from flipcert.runs.stored_audit import TO_CHECK
+
+
+def requested(
+    train: Table, audit: AuditOptions, data: DataOptions, proof: Proof, classes: tuple[Any, ...] | None
+) -> tuple[Table, AuditRequest]:
+    """The training set after all checks so far, and what is to be audited now."""
+    if data.annotations is not None:
+        raise ValueError("--annotations gives rows several labels, but an audit is a list of one label a row.")
+    if proof.threat not in (FLIPS.name, SOURCES.name):
+        raise ValueError(f"--threat must be flips or sources for an audit: these can be checked; got {proof.threat!r}.")
+    corrected, wrong, right = after_checks(train, audit.checked, data, classes)
+    counts = (wrong, right) if audit.checked else (None, None)
+    return corrected, AuditRequest(audit.labels, audit.flips, audit.suspicious, *counts)
+
+
+def after_checks(
+    train: Table, checked: Sequence[Path] | None, data: DataOptions, classes: tuple[Any, ...] | None
+) -> tuple[Table, int, int]:
+    """The training set with all that was checked corrected and trusted; how many labels were wrong, and right."""
+    wrong = right = 0
+    for path in checked or ():
+        found = read_checked(path, train, id=data.id, classes=classes)
+        wrong += int(np.count_nonzero(found.wrong & found.looked))
+        right += int(np.count_nonzero(~found.wrong & found.looked))
+        train = found.corrected(train)
+    if checked and wrong + right == 0:
+        raise ValueError(f"--checked {checked[0]} has an empty column checked; fill in what the labels should be.")
+    return train, wrong, right
+
+
+def digest_of_checks(checked: Sequence[Path]) -> str:
+    """What the files of all checks are known by, in their order."""
+    sums = [digest(str(path), "checked") for path in checked]
+    return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
+
+
+def write_list(folder: Path, audit: Audit | None, train: Table, data: DataOptions) -> None:
+    """Write the file to fill in."""
+    if audit is not None:
+        rows = audit.listed.indices
+        told = [reason(entry) for entry in audit.entries]
+        beside: dict[str, list[Any]] = {"reason": told}
+        if audit.listed.sources is not None:
+            givers = np.asarray(train.givers)[rows].tolist()
+            by_source = dict(zip(audit.listed.sources.tolist(), told, strict=True))
+            beside = {"source": givers, "reason": [by_source[own] for own in givers]}
+        write_to_check(folder / TO_CHECK, train, rows, id=data.id, beside=beside)
