@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.logistic.minimiser import MANY_PARAMETERS, State, descend
+from flipcert.classifiers.logistic.minimiser import State, descend
 from flipcert.classifiers.logistic.preparation import Fit
 from flipcert.classifiers.logistic.rounding import above, gamma, size
 from flipcert.classifiers.logistic.spectrum import Spectrum
@@ -54,10 +54,9 @@ class Attacker:
         """Weights near the minimiser for other labels."""
         objective = self.fit.objective
         goal = max(_CLOSE * objective.penalty / max(length, 1e-100), objective.goal / 8.0)
-        left = 0.7 if objective.n_parameters <= MANY_PARAMETERS else np.inf
-        return descend(objective, codes, W, self.solve, goal, left)
+        return descend(objective, codes, W, goal, lambda state: self.influence(state, state.gradient, 0.05))
 
-    def influence(self, state: State, U: NDArray[np.float64]) -> NDArray[np.float64]:
+    def influence(self, state: State, U: NDArray[np.float64], left_over: float) -> NDArray[np.float64]:
         """The inverse of the Hessian at a state, applied to U: conjugate gradients from what is known of the fit's."""
         objective = self.fit.objective
         X, P = objective.X, state.P
@@ -69,7 +68,7 @@ class Attacker:
 
         V = self.solve(U.ravel()).reshape(U.shape)
         left = U - curved(V)
-        goal = 1e-3 * np.linalg.norm(U)
+        goal = left_over * np.linalg.norm(U)
         direction, old = np.zeros_like(U), 1.0
         for _ in range(_CONJUGATE):
             if np.linalg.norm(left) <= goal:
@@ -140,17 +139,19 @@ class _Search:
             codes[chosen] = gains[chosen].argmax(axis=1)
             state = self.attacker.refit(codes, W, self.length)
             scores = state.W @ self.t
-            if scores[self.a] < scores[c] and self._note(state, codes, int(chosen.size)):
-                pass
-            elif chosen.size < r:
-                return  # no flip is left that helps
-            else:
+            if not (scores[self.a] < scores[c] and self._note(state, codes, int(chosen.size))):
+                if chosen.size < r:
+                    return  # no flip is left that helps
                 too_few = r
             W = state.W
             # A gap falls by the mean of the influences at both ends, to second order.
-            end = self._gains(self.attacker.influence(state, self._difference(c)))
+            end = self._gains(self.attacker.influence(state, self._difference(c), 0.01))
             gains = np.where(np.isfinite(end), 0.5 * (self.gains0[c] + end), -np.inf)
             r = self._needed(gains, c)
+            if r <= too_few:
+                # Influence promises too much here: halve what is left, or go on in larger steps until there is an attack.
+                known = int(self.upper.min() if cheapest else self.upper[c])
+                r = (too_few + known) // 2 if known <= most else too_few + 1 + too_few // 4
 
     def _note(self, state: State, codes: NDArray[np.int64], flips: int) -> bool:
         """Keep an attack if its winner is ahead by more than refits may be off."""

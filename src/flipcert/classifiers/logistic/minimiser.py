@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,7 @@ from flipcert.classifiers.logistic.objective import Objective
 _LEFT = 0.1
 _STEPS, _IN_VAIN, _HALVINGS = 300, 10, 60
 # From so many parameters on, a Hessian is dear enough to be put off until a first-order method is near.
-MANY_PARAMETERS = 1000
-
-# A step from its gradient: the inverse of a Hessian.
-Solve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
+_MANY_PARAMETERS = 1000
 
 @dataclass
 class State:
@@ -46,36 +41,47 @@ class State:
         return float(np.linalg.norm(self.gradient))
 
 
+# The step from a state to where a quadratic that is tangent there has its minimum.
+Newton = Callable[[State], NDArray[np.float64]]
+
+
 def minimise(objective: Objective, codes: NDArray[np.int64]) -> State:
     """The minimiser, as near as doubles come; whoever asks looks at the residual."""
     W = np.zeros((objective.n_classes, objective.X.shape[1]))
-    if objective.n_parameters > MANY_PARAMETERS:
+    if objective.n_parameters > _MANY_PARAMETERS:
         W = _draw_near(objective, codes, W)
-    return descend(objective, codes, W, None, objective.goal / 8.0, _LEFT)
+    return descend(objective, codes, W, objective.goal / 8.0, KeptHessian(objective))
 
 
-def descend(
-    objective: Objective, codes: NDArray[np.int64], W: NDArray[np.float64], solve: Solve | None, goal: float, left: float
-) -> State:
-    """Newton's method until the gradient is no longer than the goal, or stays as it is.
-
-    A Hessian is formed at first, unless there is one to begin with (``solve``), and whenever a step leaves more than a
-    part (``left``) of the gradient.
-    """
+def descend(objective: Objective, codes: NDArray[np.int64], W: NDArray[np.float64], goal: float, newton: Newton) -> State:
+    """Newton's method until the gradient is no longer than the goal, or stays as it is."""
     state = nearest = State.at(objective, W, codes)
     in_vain = 0
     for _ in range(_STEPS):
         if state.norm <= goal or in_vain == _IN_VAIN:
             break
-        if solve is None:
-            solve = partial(cho_solve, _factorised(objective.hessian(state.P)), check_finite=False)
-        moved = _along(objective, codes, state, solve(state.gradient.ravel()).reshape(W.shape))
-        if moved.norm > left * state.norm:
-            solve = None
+        moved = _along(objective, codes, state, newton(state))
         in_vain = 0 if moved.norm < nearest.norm else in_vain + 1
         nearest = min(nearest, moved, key=lambda one: one.norm)
         state = moved
     return nearest
+
+
+@dataclass
+class KeptHessian:
+    """Newton steps by a Hessian that is formed again only if a step left too much of the gradient."""
+
+    objective: Objective
+    factor: Any = None
+    last: float = np.inf
+
+    def __call__(self, state: State) -> NDArray[np.float64]:
+        """The step from a state."""
+        if self.factor is None or state.norm > _LEFT * self.last:
+            self.factor = _factorised(self.objective.hessian(state.P))
+        self.last = state.norm
+        step: NDArray[np.float64] = cho_solve(self.factor, state.gradient.ravel(), check_finite=False)
+        return step.reshape(state.W.shape)
 
 
 def _factorised(hessian: NDArray[np.float64]) -> Any:

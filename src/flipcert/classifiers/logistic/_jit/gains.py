@@ -83,6 +83,8 @@ def largest_gains(first, alpha, one, weight_one, other, weight_other, codes, mov
 def largest_sums(values, out):
     """Running sums of the largest positive values, largest first; ``values`` are lost."""
     count = out.size
+    if count == 0:
+        return
     kept = 0
     for i in range(values.size):
         if values[i] > 0.0:
