@@ -143,6 +143,7 @@ MODELS = {
     "rbf": flipcert.KernelRidge("rbf", reg=0.1),
     "neighbours": flipcert.WeightedNeighbors(2),
     "smoothing": flipcert.SmoothedLinear(0.1),
+    "logistic": flipcert.LogisticRegression(),
     "any C": flipcert.MilpSVM("linear", C=0.5, time_limit=5.0),
     "network": flipcert.BoundedNetwork(loss="squared", learning_rate=0.3),
     "network with bounds": flipcert.BoundedNetwork(learning_rate=0.3),

@@ -33,9 +33,9 @@ Test = Annotated[str, typer.Argument(help="Test points, with or without labels, 
 class ModelOptions:
     """Which model, all but the number of partitions and the regularisation."""
 
-    model: Annotated[str, _option(_MODEL, "svm, ridge, neighbors, smoothed, network or milp-svm.", "--model", "-m")] = (
-        "svm"
-    )
+    model: Annotated[
+        str, _option(_MODEL, "svm, ridge, neighbors, logistic, smoothed, network or milp-svm.", "--model", "-m")
+    ] = "svm"
     kernel: Annotated[
         str | None, _option(_MODEL, "ntk, conv-ntk, linear or rbf; ntk if not given.", "--kernel", "-k")
     ] = None
@@ -55,7 +55,9 @@ class ModelOptions:
     gamma: Annotated[float | None, _option(_MODEL, "rbf: inverse squared width; 1 / features if not given.")] = None
     C: Annotated[
         float | None,
-        _option(_MODEL, "svm: small enough to be exact, found if not given; milp-svm: any, 1 if not given.", "--C"),
+        _option(
+            _MODEL, "svm: small enough to be exact, found if not given; logistic, milp-svm: any, 1 if not given.", "--C"
+        ),
     ] = None
     max_norm: Annotated[
         float | None,

@@ -15,6 +15,7 @@ from flipcert.classifiers import (
     BoundedNetwork,
     KernelRidge,
     KernelSVM,
+    LogisticRegression,
     MilpSVM,
     SmoothedLinear,
     WeightedNeighbors,
@@ -58,6 +59,7 @@ MODELS = {
     "svm": _Choice(KernelSVM, {"kernel": "ntk", "C": "auto", "max_norm": None}),
     "ridge": _Choice(KernelRidge, {"kernel": "ntk", "reg": 1.0}),
     "neighbors": _Choice(WeightedNeighbors, {"n_neighbors": 5, "weights": "uniform"}),
+    "logistic": _Choice(LogisticRegression, {"C": 1.0}),
     "smoothed": _Choice(SmoothedLinear, {"flip_probability": 0.01, "reg": 1.0, "method": "white-box"}),
     "network": _Choice(
         BoundedNetwork,

@@ -6,8 +6,8 @@ Its free parameters, :math:`\mu`, :math:`\nu` and :math:`\alpha`, may be anythin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,25 @@ from flipcert.classifiers.logistic.rounding import UNIT, above, gamma, row_norms
 _ALPHAS = (1.0, 1.5, 2.5)
 
 
+# What single precision may lose to underflow, for inputs of a size that it is used for.
+_LOST = 1e-25
+
+
+@dataclass
+class _Image:
+    """A function of the matrix near the Hessian, and scores of all samples under it for (point, class) pairs."""
+
+    function: Table
+    tables: NDArray[Any] = field(init=False)
+
+
 class _Pair(NamedTuple):
     """A test point, the predicted class and a rival, for one nu: what does not depend on the number of flips."""
 
     gap: float
     centred: Table
-    first: Table
+    # First orders of flips for each mu; one, under 0, for all of them if nu is 0.
+    firsts: dict[float, Table]
     # What is divided by alpha, and what is lost in any case.
     over_alpha: float
     lost: float
@@ -36,23 +49,44 @@ class _Pair(NamedTuple):
 
 @dataclass
 class Bound:
-    """Proofs about the predictions of a fit."""
+    """Proofs about the predictions of a fit.
+
+    Attributes
+    ----------
+    fit : Fit
+    preparation : Preparation
+    nus : tuple of float
+        Values of nu that are tried, in units of the penalty.
+    single : bool
+        Whether scores of training samples are computed in single precision, twice as fast; errors count either way.
+    """
 
     fit: Fit
     preparation: Preparation
     nus: tuple[float, ...]
+    single: bool = False
 
     def __post_init__(self) -> None:
         objective, spectrum = self.fit.objective, self.preparation.spectrum
         d, K = objective.X.shape[1], objective.n_classes
         self.P = np.ascontiguousarray(self.fit.P.T)
+        self.X = objective.X.astype(np.float32) if self.single else objective.X
+        self.lost = _LOST if self.single else 0.0
         self.images = spectrum.error_of_images(d)
-        self.relative = 6.0 * gamma(d + K + 8) + 4.2 * self.images + 2.1 * self.fit.error_of_probabilities
+        # Products are exact to the unit of their type; so are, in single precision, both factors.
+        rounding = gamma(d + K + 8) * (2.0**29 if self.single else 1.0)
+        self.relative = 6.0 * rounding + 4.2 * self.images + 2.1 * self.fit.error_of_probabilities
+
+    @staticmethod
+    def fits_single(fit: Fit) -> bool:
+        """Whether inputs are of a size that single precision neither loses nor overflows on."""
+        return 1e-8 < float(fit.objective.norms.max()) < 1e8 and 1e-8 < fit.objective.penalty < 1e8
 
     def bytes_per_row(self) -> int:
         """Memory that a test point takes."""
         K, n = self.fit.objective.n_classes, self.fit.labels.n_labels
-        return 8 * (2 * K * K * n + 4 * K * self.preparation.spectrum.values.size)
+        tables = 1 + (len(self.preparation.leverages) if max(self.nus) > 0.0 else 0)
+        return 8 * (tables * K * K * n + 4 * K * self.preparation.spectrum.values.size)
 
     def raise_floor(
         self, T: NDArray[np.float64], scores: Table, prediction: NDArray[np.int64], floor: NDArray[np.int64], least: bool
@@ -66,28 +100,26 @@ class Bound:
         coordinates = np.ascontiguousarray((T @ spectrum.vectors.reshape(K, d, m)).transpose(1, 0, 2))
         lengths = row_norms(T)
         for nu in [ratio * objective.penalty for ratio in self.nus]:
-            inverse = 1.0 / (spectrum.values + nu)
-            reaches = self._on_samples(coordinates, inverse)
-            for leverage in self.preparation.leverages:
-                pull = inverse
-                if nu > 0.0:
-                    pull = inverse * (1.0 + self._cross(nu, leverage.mu) / (spectrum.values + leverage.mu))
-                linear = self._on_samples(coordinates, pull) if nu > 0.0 else reaches
-                for t in range(T.shape[0]):
-                    a, most = int(prediction[t]), leverage.limit
-                    for c in np.lexsort((-scores[t], floor[t])).tolist():
-                        gap = self._gap(scores[t], a, c, lengths[t])
-                        if c == a or gap <= 0.0:
-                            continue
-                        floor[t, c] = max(floor[t, c], 0)
-                        if floor[t, c] < most:
-                            pair = self._pair(
-                                gap, coordinates[t, a] - coordinates[t, c], reaches[t], linear[t], a, c, nu, inverse,
-                                pull, lengths[t],
-                            )  # fmt: skip
-                            floor[t, c] = self._search(leverage, pair, int(floor[t, c]), most)
-                        if least:
-                            most = min(most, int(floor[t, c]))
+            direct = _Image(1.0 / (spectrum.values + nu))
+            images = {0.0: direct} | {
+                mu: _Image(direct.function * (1.0 + self._cross(nu, mu) / (spectrum.values + mu)))
+                for mu in {leverage.mu for leverage in self.preparation.leverages if nu > 0.0}
+            }
+            for image in images.values():
+                image.tables = self._on_samples(coordinates, image.function)
+            for t in range(T.shape[0]):
+                a, most = int(prediction[t]), self.preparation.limit
+                for c in np.lexsort((-scores[t], floor[t])).tolist():
+                    gap = self._gap(scores[t], a, c, lengths[t])
+                    if c == a or gap <= 0.0:
+                        continue
+                    floor[t, c] = max(floor[t, c], 0)
+                    if floor[t, c] < most:
+                        pair = self._pair(gap, coordinates[t, a] - coordinates[t, c], t, a, c, nu, lengths[t], images)
+                        for leverage in self.preparation.leverages:
+                            floor[t, c] = self._search(leverage, pair, int(floor[t, c]), most, least)
+                    if least:
+                        most = min(most, int(floor[t, c]))
 
     def settle_nothing(
         self, T: NDArray[np.float64], scores: Table, prediction: NDArray[np.int64], floor: NDArray[np.int64]
@@ -101,13 +133,16 @@ class Bound:
     def _cross(self, nu: float, mu: float) -> float:
         return (1.0 + self.preparation.terms.tilt) * nu * mu / self.fit.objective.penalty
 
-    def _on_samples(self, coordinates: Table, function: Table) -> Table:
+    def _on_samples(self, coordinates: Table, function: Table) -> NDArray[Any]:
         """Scores of all samples (last) under a function of the matrix applied to (point, class) pairs."""
         objective = self.fit.objective
         K, d = objective.n_classes, objective.X.shape[1]
         images = ((coordinates * function) @ self.preparation.spectrum.vectors.T).reshape(-1, d)
-        table: Table = (images @ objective.X.T).reshape(coordinates.shape[0], K, K, -1)
-        return table
+        with np.errstate(over="ignore", invalid="ignore"):
+            table: NDArray[Any] = images.astype(self.X.dtype, copy=False) @ self.X.T
+        if self.single and not np.isfinite(table).all():
+            table = images @ objective.X.T
+        return table.reshape(coordinates.shape[0], K, K, -1)
 
     def _gap(self, scores: Table, a: int, c: int, length: float) -> float:
         """How far class a is ahead of c, less all that this and the scores of a refit may be off."""
@@ -118,23 +153,36 @@ class Bound:
         return float(scores[a] - scores[c]) - float(above(off))
 
     def _pair(
-        self, gap: float, difference: Table, reaches: Table, linear: Table, a: int, c: int, nu: float, inverse: Table,
-        pull: Table, length: float,
+        self, gap: float, difference: Table, t: int, a: int, c: int, nu: float, length: float, images: dict[float, _Image]
     ) -> _Pair:  # fmt: skip
         objective, terms = self.fit.objective, self.preparation.terms
-        steep, far = (float(above(function.max())) * length for function in (inverse, pull))
-        centred, first = np.empty_like(self.P), np.empty_like(self.P)
-        centre_pair(reaches[a], reaches[c], self.P, above(self.relative * steep * objective.norms), centred)
-        slack = above(self.relative * far * objective.norms)
-        flip_pair(linear[a], linear[c], self.fit.labels.codes, slack, first)
-        long = size(difference * inverse) + 2.5 * steep * self.images
+        direct = images[0.0]
+        steep = float(above(direct.function.max())) * length
+        centred = np.empty_like(self.P)
+        slack = above(self.relative * steep * objective.norms) + self.lost
+        centre_pair(direct.tables[t, a], direct.tables[t, c], self.P, slack, centred)
+        firsts, lost = {}, 0.0
+        for mu, image in images.items():
+            if mu > 0.0 or nu == 0.0:
+                far = float(above(image.function.max())) * length
+                firsts[mu] = np.empty_like(self.P)
+                slack = above(self.relative * far * objective.norms) + self.lost
+                flip_pair(image.tables[t, a], image.tables[t, c], self.fit.labels.codes, slack, firsts[mu])
+                lost = max(lost, 1.5 * terms.residual * far)
+        long = size(difference * direct.function) + 2.5 * steep * self.images
         over_alpha = ((1.0 + terms.tilt) * nu**2 + terms.share) * long**2 / (2.0 * objective.penalty)
-        lost = 1.5 * terms.residual * far
-        return _Pair(gap, centred, first, float(above(over_alpha)), float(above(lost)), _ALPHAS if nu > 0 else (1.0,))
+        alphas = _ALPHAS if nu > 0.0 else (1.0,)
+        return _Pair(gap, centred, firsts, float(above(over_alpha)), float(above(lost)), alphas)
 
-    def _search(self, leverage: NormLeverage | KernelLeverage, pair: _Pair, proven: int, most: int) -> int:
-        """The most flips that are proven not to close a gap: in growing steps, then halving what is left."""
-        step, failed = 1, most + 1
+    def _search(self, leverage: NormLeverage | KernelLeverage, pair: _Pair, proven: int, most: int, all_or_none: bool) -> int:
+        """The most flips that are proven not to close a gap: in growing steps, then halving what is left.
+
+        Where nothing beyond ``most`` is of interest, that is tried at first.
+        """
+        most = min(most, leverage.limit)
+        if all_or_none and most > proven and self._fall(leverage, pair, most) < pair.gap:
+            return most
+        step, failed = 1, most + (0 if all_or_none else 1)
         while proven + 1 < failed:
             r = min(proven + step, failed - 1)
             if self._fall(leverage, pair, r) < pair.gap:
@@ -147,12 +195,13 @@ class Bound:
         """No r flips make a difference of scores fall by more: the least that some alpha proves."""
         budget = leverage.budget(r)
         labels = self.fit.labels
+        first = pair.firsts.get(leverage.mu, pair.firsts.get(0.0))
         smallest = steepest(pair.centred, budget.lever, budget.scale) * (1.0 + 16.0 * UNIT) + 1e-200
         least = math.inf
         if smallest < math.inf:
             for alpha in [smallest * factor for factor in pair.alphas]:
                 gains = largest_gains(
-                    pair.first, alpha, budget.seconds[0], budget.weights[0], budget.seconds[1], budget.weights[1],
+                    first, alpha, budget.seconds[0], budget.weights[0], budget.seconds[1], budget.weights[1],
                     labels.codes, labels.coded.movable, r,
                 )  # fmt: skip
                 fall = above(gains, r + 16) + pair.over_alpha / alpha + alpha * budget.constant + pair.lost

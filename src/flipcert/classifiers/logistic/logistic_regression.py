@@ -155,7 +155,8 @@ class LogisticRegression(CertifiedByCosts):
     @cached_property
     def _bound(self) -> Bound:
         paired = any(hasattr(leverage, "levers") for leverage in self._preparation.leverages)
-        return Bound(self._model, self._preparation, _NUS if paired else (0.0,))
+        single = not paired and Bound.fits_single(self._model)
+        return Bound(self._model, self._preparation, _NUS if paired else (0.0,), single)
 
     @cached_property
     def _attacker(self) -> Attacker:
@@ -186,8 +187,9 @@ class LogisticRegression(CertifiedByCosts):
     def _scores_of(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         with np.errstate(over="ignore", invalid="ignore"):
             scores = rows @ self._model.W.T
-        if not np.isfinite(scores).all():
-            raise ValueError("scores of the test points overflowed; rescale the features.")
+            sizes = np.square(rows).sum(axis=1)
+        if not (np.isfinite(scores).all() and np.isfinite(sizes).all()):
+            raise ValueError("squared norms or scores of the test points overflowed; rescale the features.")
         return scores, scores.argmax(axis=1)
 
     def _runner_up(self, X: ArrayLike, prediction: NDArray[np.int64]) -> NDArray[np.int64]:
