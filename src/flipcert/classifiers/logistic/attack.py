@@ -17,7 +17,7 @@ from flipcert.classifiers.logistic.rounding import above, gamma, size
 from flipcert.classifiers.logistic.spectrum import Spectrum
 from flipcert.results.witness import Witness
 
-# Refits for one rival, steps of a conjugate gradient, and how far a refit is solved (as an error of its scores).
+# Refits for one rival, steps of a conjugate gradient, and how far off scores of a refit may be, as a part of the gap.
 _REFITS, _CONJUGATE, _CLOSE = 12, 12, 1e-3
 
 
@@ -50,10 +50,10 @@ class Attacker:
         step: NDArray[np.float64] = vectors @ ((vectors.T @ gradient) / values)
         return step
 
-    def refit(self, codes: NDArray[np.int64], W: NDArray[np.float64], length: float) -> State:
-        """Weights near the minimiser for other labels."""
+    def refit(self, codes: NDArray[np.int64], W: NDArray[np.float64], off: float) -> State:
+        """Weights for other labels that are at most so far from the minimiser, or as near as doubles come."""
         objective = self.fit.objective
-        goal = max(_CLOSE * objective.penalty / max(length, 1e-100), objective.goal / 8.0)
+        goal = max(off * objective.penalty, objective.goal / 8.0)
         return descend(objective, codes, W, goal, lambda state: self.influence(state, state.gradient, 0.05))
 
     def influence(self, state: State, U: NDArray[np.float64], left_over: float) -> NDArray[np.float64]:
@@ -127,6 +127,7 @@ class _Search:
         gains, W = self.gains0[c], self.fit.W
         too_few, most = 0, labels.n_movable
         r = int(self.estimates[c])
+        close = _CLOSE * float(self.scores[self.a] - self.scores[c]) / max(self.length, 1e-100)
         for _ in range(_REFITS):
             known = int(self.upper.min() if cheapest else self.upper[c])
             r = min(max(r, too_few + 1), known - 1, most)
@@ -137,7 +138,7 @@ class _Search:
             chosen = chosen[best[chosen] > 0.0]
             codes = labels.codes.copy()
             codes[chosen] = gains[chosen].argmax(axis=1)
-            state = self.attacker.refit(codes, W, self.length)
+            state = self.attacker.refit(codes, W, close)
             scores = state.W @ self.t
             if not (scores[self.a] < scores[c] and self._note(state, codes, int(chosen.size))):
                 if chosen.size < r:

@@ -117,7 +117,8 @@ class Bound:
                     if floor[t, c] < most:
                         pair = self._pair(gap, coordinates[t, a] - coordinates[t, c], t, a, c, nu, lengths[t], images)
                         for leverage in self.preparation.leverages:
-                            floor[t, c] = self._search(leverage, pair, int(floor[t, c]), most, least)
+                            capped = most < self.preparation.limit
+                            floor[t, c] = self._search(leverage, pair, int(floor[t, c]), most, capped)
                     if least:
                         most = min(most, int(floor[t, c]))
 
@@ -174,15 +175,15 @@ class Bound:
         alphas = _ALPHAS if nu > 0.0 else (1.0,)
         return _Pair(gap, centred, firsts, float(above(over_alpha)), float(above(lost)), alphas)
 
-    def _search(self, leverage: NormLeverage | KernelLeverage, pair: _Pair, proven: int, most: int, all_or_none: bool) -> int:
+    def _search(self, leverage: NormLeverage | KernelLeverage, pair: _Pair, proven: int, most: int, capped: bool) -> int:
         """The most flips that are proven not to close a gap: in growing steps, then halving what is left.
 
-        Where nothing beyond ``most`` is of interest, that is tried at first.
+        Where ``most`` is what another class has been found to need, that is tried at first.
         """
         most = min(most, leverage.limit)
-        if all_or_none and most > proven and self._fall(leverage, pair, most) < pair.gap:
+        if capped and most > proven and self._fall(leverage, pair, most) < pair.gap:
             return most
-        step, failed = 1, most + (0 if all_or_none else 1)
+        step, failed = 1, most + (0 if capped else 1)
         while proven + 1 < failed:
             r = min(proven + step, failed - 1)
             if self._fall(leverage, pair, r) < pair.gap:
@@ -202,7 +203,7 @@ class Bound:
             for alpha in [smallest * factor for factor in pair.alphas]:
                 gains = largest_gains(
                     first, alpha, budget.seconds[0], budget.weights[0], budget.seconds[1], budget.weights[1],
-                    labels.codes, labels.coded.movable, r,
+                    labels.coded.movable, r,
                 )  # fmt: skip
                 fall = above(gains, r + 16) + pair.over_alpha / alpha + alpha * budget.constant + pair.lost
                 least = min(least, above(fall))

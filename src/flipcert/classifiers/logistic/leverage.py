@@ -109,9 +109,15 @@ class NormLeverage:
         self.furthest = float(reach.max(initial=0.0))
         below = np.flatnonzero(above(self.sums * self.furthest) < 1.0)
         self.limit = int(below[-1]) if below.size else 0
+        self._budgets: dict[int, Budget] = {}
 
     def budget(self, r: int) -> Budget:
         """What r flips can do."""
+        if r not in self._budgets:
+            self._budgets[r] = self._budget(r)
+        return self._budgets[r]
+
+    def _budget(self, r: int) -> Budget:
         scale = float(above(self.sums[r]))
         coefficients = self.terms.coefficients(self.mu, float(above(scale * self.furthest)), self.typical)
         many = above(r * (1.0 + APART))

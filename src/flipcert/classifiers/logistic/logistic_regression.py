@@ -25,10 +25,10 @@ from flipcert.results.witness import Witness
 
 # Matrices of all parameters that are held at once: the Hessian, its eigenvectors and what a solver takes.
 _MATRICES = 6
-# Values of mu and nu that are tried, in units of the penalty; pairs of samples are looked at for some of the former,
-# where that takes no more than so many operations.
-_MUS, _PAIRED_MUS = (1.0, 4.0, 8.0), (1.0, 4.0)
-_NUS = (0.0, 0.25, 0.5)
+# Values of mu and nu that are tried, in units of the penalty, where all pairs of samples are looked at (for some mu);
+# and values of mu where that would take more than so many operations.
+_MUS, _PAIRED_MUS, _NUS = (1.0, 4.0, 16.0), (1.0, 4.0), (0.0, 0.25, 0.5)
+_UNPAIRED_MUS = (1.0, 4.0, 8.0, 16.0, 32.0)
 _MOST_OPERATIONS = 1e12
 # Rivals whose attacks are looked for where only the cheapest matters.
 _NEAREST = 2
@@ -111,7 +111,7 @@ class LogisticRegression(CertifiedByCosts):
         X = self._with_constant(training.inputs)
         with np.errstate(over="ignore"):
             penalty = 1.0 / float(self.C)
-            largest = float(np.abs(X).max())
+            largest = np.abs(X).max()
             if not np.isfinite(largest**2 * X.size * max(1.0, float(self.C))) or not 1e-100 < penalty < 1e100:
                 raise ValueError(
                     f"C={self.C:g} with features up to {largest:.3g} overflows; rescale the features, or take another C."
@@ -147,16 +147,21 @@ class LogisticRegression(CertifiedByCosts):
 
     @cached_property
     def _preparation(self) -> Preparation:
+        if self._looks_at_pairs:
+            return prepare(self._model, _MUS, _PAIRED_MUS, self.n_jobs)
+        return prepare(self._model, _UNPAIRED_MUS, (), self.n_jobs)
+
+    @property
+    def _looks_at_pairs(self) -> bool:
         objective = self._model.objective
         pairs = float(objective.n_classes * objective.norms.size) ** 2
-        paired = pairs * (4 * objective.X.shape[1] + 20) <= _MOST_OPERATIONS
-        return prepare(self._model, _MUS, _PAIRED_MUS if paired else (), self.n_jobs)
+        return pairs * (4 * objective.X.shape[1] + 20) <= _MOST_OPERATIONS
 
     @cached_property
     def _bound(self) -> Bound:
-        paired = any(hasattr(leverage, "levers") for leverage in self._preparation.leverages)
-        single = not paired and Bound.fits_single(self._model)
-        return Bound(self._model, self._preparation, _NUS if paired else (0.0,), single)
+        if self._looks_at_pairs:
+            return Bound(self._model, self._preparation, _NUS)
+        return Bound(self._model, self._preparation, (0.0,), Bound.fits_single(self._model))
 
     @cached_property
     def _attacker(self) -> Attacker:

@@ -47,8 +47,11 @@ class Preparation:
         return max((leverage.limit for leverage in self.leverages), default=0)
 
 
-def prepare(fit: Fit, mus: tuple[float, ...], kernel_mus: tuple[float, ...], n_jobs: int | None) -> Preparation:
-    """Decompose the Hessian and bound leverages; each mu is in units of the penalty."""
+def prepare(fit: Fit, mus: tuple[float, ...], paired_mus: tuple[float, ...], n_jobs: int | None) -> Preparation:
+    """Decompose the Hessian and bound leverages by norms for some mu, and by pairs for some of these.
+
+    Each mu is in units of the penalty.
+    """
     objective = fit.objective
     error = objective.error_of_hessian(fit.P, size(fit.W))
     spectrum = Spectrum.of(objective.hessian(fit.P), error)
@@ -67,12 +70,15 @@ def prepare(fit: Fit, mus: tuple[float, ...], kernel_mus: tuple[float, ...], n_j
         reach, curved, flat = (np.concatenate([part[place][table] for part in parts], axis=1) for table in range(3))
         longest = above(np.sqrt((curved + mu * flat).max(axis=0)))[movable]
         norm = NormLeverage(mu, terms, reach, curved, flat, longest)
-        if mus[place] in kernel_mus:
+        reached = 0
+        if mus[place] in paired_mus:
             pairs = Pairs(objective, fit.labels, fit.P, fit.error_of_probabilities, spectrum)
             leverages.append(KernelLeverage.of(pairs, norm, n_jobs))
-        if not leverages or norm.limit > leverages[-1].limit or mus[place] not in kernel_mus:
+            reached = leverages[-1].limit
+        if norm.limit > reached:
             leverages.append(norm)
-    return Preparation(spectrum, terms, leverages)
+    # What reaches furthest comes first: it may settle all.
+    return Preparation(spectrum, terms, sorted(leverages, key=lambda leverage: -leverage.limit))
 
 
 def _forms(

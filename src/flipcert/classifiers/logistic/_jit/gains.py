@@ -26,7 +26,10 @@ def centre_pair(ours, theirs, P, slack, out):
 
 @compiled
 def flip_pair(ours, theirs, codes, slack, out):
-    """What flipping each sample to each class takes from a difference of scores to first order, at most."""
+    """What flipping each sample to each class takes from a difference of scores to first order, at most.
+
+    Minus infinity for the class that it has.
+    """
     K, n = out.shape
     own = np.empty(n)
     for i in range(n):
@@ -34,6 +37,8 @@ def flip_pair(ours, theirs, codes, slack, out):
     for k in range(K):
         for i in range(n):
             out[k, i] = own[i] - (ours[k, i] - theirs[k, i])
+    for i in range(n):
+        out[codes[i], i] = -np.inf
 
 
 @compiled
@@ -52,7 +57,7 @@ def steepest(centred, lever, scale):
 
 
 @compiled
-def largest_gains(first, alpha, one, weight_one, other, weight_other, codes, movable, count):
+def largest_gains(first, alpha, one, weight_one, other, weight_other, movable, count):
     """Sum of the ``count`` largest positive gains of flips, each sample to its best class.
 
     A gain is its first order, plus alpha times a weighted sum of two tables of second order.
@@ -61,10 +66,7 @@ def largest_gains(first, alpha, one, weight_one, other, weight_other, codes, mov
     best = np.zeros(n)
     for k in range(K):
         for i in range(n):
-            if codes[i] != k:
-                gain = first[k, i] + alpha * (weight_one * one[k, i] + weight_other * other[k, i])
-                if gain > best[i]:
-                    best[i] = gain
+            best[i] = max(best[i], first[k, i] + alpha * (weight_one * one[k, i] + weight_other * other[k, i]))
     kept = 0
     for i in range(n):
         if movable[i] and best[i] > 0.0:
