@@ -21,7 +21,10 @@ class World:
         self.n = n = int(rng.integers(3, 9 if K == 2 else 7))
         d, self.intercept = int(rng.integers(1, 4)), bool(rng.random() < 0.5)
         self.penalty = float(rng.choice([0.05, 0.3, 1, 3, 10, 30]))
-        self.X, self.T = inputs(rng, kind, n, d), inputs(rng, kind, n_points, d) * rng.choice([0.1, 1, 3], (n_points, 1))
+        self.X, self.T = (
+            inputs(rng, kind, n, d),
+            inputs(rng, kind, n_points, d) * rng.choice([0.1, 1, 3], (n_points, 1)),
+        )
         self.labellings = all_labellings(n, K)
         X, T = (np.c_[Z, np.ones(len(Z))] if self.intercept else Z for Z in (self.X, self.T))
         W = minimisers(X, self.penalty, K, self.labellings)
@@ -36,7 +39,9 @@ class World:
             y = self.labellings[base]
             trusted = self.rng.random(self.n) < 0.3 if self.rng.random() < 0.4 else np.zeros(self.n, bool)
             classes = range(self.K) if given else None
-            model = flipcert.LogisticRegression(1 / self.penalty, fit_intercept=self.intercept, classes=classes, n_jobs=1)
+            model = flipcert.LogisticRegression(
+                1 / self.penalty, fit_intercept=self.intercept, classes=classes, n_jobs=1
+            )
             open_to = (self.labellings == y)[:, trusted].all(axis=1)
             yield model.fit(self.X, y, trusted=trusted), base, trusted, open_to, open_to & (whole | given)
 
@@ -65,7 +70,9 @@ def test_no_labelling_contradicts_a_certificate(seed, kind):
                 assert len(attacks[t]) == certificates.radius_upper[t] + 1
                 after = attacks[t].apply(y)
                 assert not trusted[after != y].any()
-                refitted = flipcert.LogisticRegression(1 / world.penalty, world.intercept, model.classes).fit(world.X, after)
+                refitted = flipcert.LogisticRegression(1 / world.penalty, world.intercept, model.classes).fit(
+                    world.X, after
+                )
                 assert refitted.predict(world.T[t : t + 1])[0] != prediction[t]
 
 
@@ -117,7 +124,9 @@ def test_ensembles_prove_more_than_votes_and_no_labelling_contradicts_them(seed)
     assert (certificates.radius >= certificates.blackbox_radius).all()
     fewest = np.full(len(T), 8)
     for labels in all_labellings(7, 2):
-        predicted = flipcert.PartitionEnsemble(base, 3, classes=[0, 1], partition="sorted", n_jobs=1).fit(X, labels).predict(T)
+        predicted = (
+            flipcert.PartitionEnsemble(base, 3, classes=[0, 1], partition="sorted", n_jobs=1).fit(X, labels).predict(T)
+        )
         changed = predicted != certificates.prediction
         fewest[changed] = np.minimum(fewest[changed], (labels != y).sum())
     assert (certificates.radius < fewest).all()

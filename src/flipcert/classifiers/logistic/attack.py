@@ -107,7 +107,7 @@ class _Search:
         return U
 
     def _gains(self, V: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What flipping each sample (rows) to each class takes from a gap, by influence; minus infinity if it cannot be."""
+        """What flipping each sample (rows) to each class takes from a gap, by influence; -inf where it cannot be."""
         labels = self.fit.labels
         scores = self.fit.objective.X @ V.reshape(self.fit.W.shape).T
         gains = scores[np.arange(labels.n_labels), labels.codes][:, None] - scores
@@ -150,7 +150,7 @@ class _Search:
             gains = np.where(np.isfinite(end), 0.5 * (self.gains0[c] + end), -np.inf)
             r = self._needed(gains, c)
             if r <= too_few:
-                # Influence promises too much here: halve what is left, or go on in larger steps until there is an attack.
+                # Influence promises too much here: halve what is left, or take larger steps until there is an attack.
                 known = int(self.upper.min() if cheapest else self.upper[c])
                 r = (too_few + known) // 2 if known <= most else too_few + 1 + too_few // 4
 

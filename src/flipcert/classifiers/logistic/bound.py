@@ -1,6 +1,7 @@
 r"""The bound itself: how many flips provably leave a class behind the predicted one. docs/logistic.md has the theorem.
 
-Its free parameters, :math:`\mu`, :math:`\nu` and :math:`\alpha`, may be anything: some are tried and the best proof counts.
+Its free parameters, :math:`\mu`, :math:`\nu` and :math:`\alpha`, may be anything: some are tried, the best proof
+counts.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Bound:
         objective, spectrum = self.fit.objective, self.preparation.spectrum
         d, K = objective.X.shape[1], objective.n_classes
         self.P = np.ascontiguousarray(self.fit.P.T)
-        self.X = objective.X.astype(np.float32) if self.single else objective.X
+        self.X: NDArray[Any] = objective.X.astype(np.float32) if self.single else objective.X
         self.lost = _LOST if self.single else 0.0
         self.images = spectrum.error_of_images(d)
         # Products are exact to the unit of their type; so are, in single precision, both factors.
@@ -89,7 +90,12 @@ class Bound:
         return 8 * (tables * K * K * n + 4 * K * self.preparation.spectrum.values.size)
 
     def raise_floor(
-        self, T: NDArray[np.float64], scores: Table, prediction: NDArray[np.int64], floor: NDArray[np.int64], least: bool
+        self,
+        T: NDArray[np.float64],
+        scores: Table,
+        prediction: NDArray[np.int64],
+        floor: NDArray[np.int64],
+        least: bool,
     ) -> None:
         """Raise ``floor[t, c]``, the flips that are proven not to lead to class c, from what is proven so far.
 
@@ -138,7 +144,7 @@ class Bound:
         """Scores of all samples (last) under a function of the matrix applied to (point, class) pairs."""
         objective = self.fit.objective
         K, d = objective.n_classes, objective.X.shape[1]
-        images = ((coordinates * function) @ self.preparation.spectrum.vectors.T).reshape(-1, d)
+        images: NDArray[Any] = ((coordinates * function) @ self.preparation.spectrum.vectors.T).reshape(-1, d)
         with np.errstate(over="ignore", invalid="ignore"):
             table: NDArray[Any] = images.astype(self.X.dtype, copy=False) @ self.X.T
         if self.single and not np.isfinite(table).all():
@@ -154,8 +160,17 @@ class Bound:
         return float(scores[a] - scores[c]) - float(above(off))
 
     def _pair(
-        self, gap: float, difference: Table, t: int, a: int, c: int, nu: float, length: float, images: dict[float, _Image]
-    ) -> _Pair:  # fmt: skip
+        self,
+        gap: float,
+        difference: Table,
+        t: int,
+        a: int,
+        c: int,
+        nu: float,
+        length: float,
+        images: dict[float, _Image],
+    ) -> _Pair:
+        """What does not depend on the number of flips, for a test point and two classes."""
         objective, terms = self.fit.objective, self.preparation.terms
         direct = images[0.0]
         steep = float(above(direct.function.max())) * length
@@ -175,7 +190,9 @@ class Bound:
         alphas = _ALPHAS if nu > 0.0 else (1.0,)
         return _Pair(gap, centred, firsts, float(above(over_alpha)), float(above(lost)), alphas)
 
-    def _search(self, leverage: NormLeverage | KernelLeverage, pair: _Pair, proven: int, most: int, capped: bool) -> int:
+    def _search(
+        self, leverage: NormLeverage | KernelLeverage, pair: _Pair, proven: int, most: int, capped: bool
+    ) -> int:
         """The most flips that are proven not to close a gap: in growing steps, then halving what is left.
 
         Where ``most`` is what another class has been found to need, that is tried at first.

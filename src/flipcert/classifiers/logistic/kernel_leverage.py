@@ -13,12 +13,13 @@ from flipcert.classifiers.logistic.leverage import APART, Budget, NormLeverage, 
 from flipcert.classifiers.logistic.objective import Objective
 from flipcert.classifiers.logistic.rounding import UNIT, above, gamma
 from flipcert.classifiers.logistic.spectrum import Spectrum
-from flipcert.engine.blocks import map_threads
+from flipcert.engine.blocks import map_threads, memory_budget
 from flipcert.labels.labels import Labels
 
 # Flips that tables go up to; beyond that, norms have to do.
 _MOST = 64
-_BLOCK = 16
+# Samples whose forms with all others are held at a time, at most, by a thread; and the part of the memory budget for it.
+_BLOCK, _PART = 16, 8
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ class KernelLeverage:
         most = min(_MOST, labels.n_movable)
         shifted = spectrum.values + norm.mu
         matrix, off = pairs.matrix(1.0 / shifted), pairs.error(1.0 / float(shifted[0]))
-        blocks = [slice(start, start + _BLOCK) for start in range(0, labels.n_labels, _BLOCK)]
+        together = min(_BLOCK, max(1, memory_budget() // _PART // (8 * labels.n_classes**2 * labels.n_labels)))
+        blocks = [slice(start, start + together) for start in range(0, labels.n_labels, together)]
         found = map_threads(partial(_levers, pairs, matrix, off, most), blocks, n_jobs)
         rest = norm.reach * norm.terms.length_of_residual(norm.mu)
         levers = above(np.concatenate([pull for _, pull in found], axis=2) + rest, labels.n_labels)

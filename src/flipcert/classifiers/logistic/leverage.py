@@ -1,7 +1,7 @@
 r"""How far r flips can move the scores of training samples, to first order, and what that costs to second order.
 
-All in terms of :math:`M = (H_0 + \mu)^{-1}` and :math:`Q`, functions of a matrix near the Hessian (``spectrum.py``). The
-names are those of docs/logistic.md: ``lever`` is b, the *pull* on centred scores, and ``most`` is B, the push.
+All in terms of :math:`M = (H_0 + \mu)^{-1}` and :math:`Q`, functions of a matrix near the Hessian (``spectrum.py``).
+The names are those of docs/logistic.md: ``lever`` is b, the *pull* on centred scores, and ``most`` is B, the push.
 """
 
 from __future__ import annotations

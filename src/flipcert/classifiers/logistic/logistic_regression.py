@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -114,23 +113,23 @@ class LogisticRegression(CertifiedByCosts):
             largest = np.abs(X).max()
             if not np.isfinite(largest**2 * X.size * max(1.0, float(self.C))) or not 1e-100 < penalty < 1e100:
                 raise ValueError(
-                    f"C={self.C:g} with features up to {largest:.3g} overflows; rescale the features, or take another C."
+                    f"C={self.C:g} with features up to {largest:.3g} overflows; rescale the features or take another C."
                 )
         objective = Objective(X, penalty, self.classes_.size)
         needed, available = 8 * _MATRICES * objective.n_parameters**2, available_memory()
         if needed > available:
             raise ValueError(
-                f"{self.classes_.size} classes times {X.shape[1]} features make {objective.n_parameters:,} weights, whose "
-                f"Hessian takes {gigabytes(needed)} of memory to decompose, but {gigabytes(available)} are available; "
-                "reduce the features, or fit an ensemble of one class against the rest."
+                f"{self.classes_.size} classes times {X.shape[1]} features make {objective.n_parameters:,} weights, "
+                f"whose Hessian takes {gigabytes(needed)} of memory to decompose, but {gigabytes(available)} are "
+                "available; use fewer features."
             )
         with one_blas_thread:
             state = minimise(objective, training.labels.codes)
             residual = objective.residual(state.W, state.P, training.labels.codes)
         if not residual <= objective.goal:
             raise ValueError(
-                f"logistic regression with C={self.C:g} did not converge (its gradient is {residual:.3g}, and should be at "
-                f"most {objective.goal:.3g}), so nothing could be proven about it; rescale the features or take a smaller C."
+                f"logistic regression with C={self.C:g} did not converge (its gradient is {residual:.3g}, and should be "
+                f"at most {objective.goal:.3g}), so nothing is proven; rescale the features or take a smaller C."
             )
         self._model = Fit(objective, training.labels, state.W, state.P, residual)
         self.coef_ = state.W[:, : training.inputs.shape[1]].copy()

@@ -21,6 +21,7 @@ _STEPS, _IN_VAIN, _HALVINGS = 300, 10, 60
 # From so many parameters on, a Hessian is dear enough to be put off until a first-order method is near.
 _MANY_PARAMETERS = 1000
 
+
 @dataclass
 class State:
     """Weights, the probabilities there, and the gradient."""
@@ -53,7 +54,9 @@ def minimise(objective: Objective, codes: NDArray[np.int64]) -> State:
     return descend(objective, codes, W, objective.goal / 8.0, KeptHessian(objective))
 
 
-def descend(objective: Objective, codes: NDArray[np.int64], W: NDArray[np.float64], goal: float, newton: Newton) -> State:
+def descend(
+    objective: Objective, codes: NDArray[np.int64], W: NDArray[np.float64], goal: float, newton: Newton
+) -> State:
     """Newton's method until the gradient is no longer than the goal, or stays as it is."""
     state = nearest = State.at(objective, W, codes)
     in_vain = 0

@@ -98,9 +98,7 @@ class Objective:
         loss = logsumexp(logits, axis=1) - logits[np.arange(codes.size), codes]
         return float(loss.sum() + 0.5 * self.penalty * np.sum(W * W))
 
-    def gradient(
-        self, W: NDArray[np.float64], P: NDArray[np.float64], codes: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def gradient(self, W: NDArray[np.float64], P: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """The gradient at W, where probabilities are P."""
         total = self.penalty * W
         for rows in self.pieces():
@@ -119,14 +117,14 @@ class Objective:
     def hessian(self, P: NDArray[np.float64]) -> NDArray[np.float64]:
         """The Hessian where probabilities are P, classes before features; symmetric to the last bit."""
         K, d = self.n_classes, self.X.shape[1]
-        H = np.zeros((K, d, K, d))
+        blocks = np.zeros((K, d, K, d))
         for rows in self.pieces():
             X, p = self.X[rows], P[rows]
             for k in range(K):
                 for other in range(k + 1):
                     curvature = p[:, k] * (float(k == other) - p[:, other])
-                    H[k, :, other, :] += X.T @ (X * curvature[:, None])
-        H = H.reshape(K * d, K * d)
+                    blocks[k, :, other, :] += X.T @ (X * curvature[:, None])
+        H = blocks.reshape(K * d, K * d)
         H[np.diag_indices_from(H)] += self.penalty
         lower = np.tril(H)
         return lower + np.tril(lower, -1).T

@@ -81,9 +81,7 @@ def prepare(fit: Fit, mus: tuple[float, ...], paired_mus: tuple[float, ...], n_j
     return Preparation(spectrum, terms, sorted(leverages, key=lambda leverage: -leverage.limit))
 
 
-def _forms(
-    fit: Fit, spectrum: Spectrum, mus: list[float], rows: slice
-) -> list[tuple[Table, Table, Table]]:
+def _forms(fit: Fit, spectrum: Spectrum, mus: list[float], rows: slice) -> list[tuple[Table, Table, Table]]:
     """For some samples and each mu: norms of what is reached, and both forms of each flip; all rounded up."""
     objective, codes = fit.objective, fit.labels.codes[rows]
     K, d, m = objective.n_classes, objective.X.shape[1], spectrum.values.size

@@ -1,7 +1,7 @@
 r"""The Hessian at the fitted weights, as far as doubles know it: exact eigenpairs of a matrix that is near it.
 
-The computed eigenvectors :math:`E` are near an exactly orthogonal matrix (the polar factor of :math:`E`), and this with the
-computed eigenvalues :math:`h` makes an exactly known symmetric matrix :math:`H_0`. How far the Hessian is from
+The computed eigenvectors :math:`E` are near an exactly orthogonal matrix (the polar factor of :math:`E`), and this with
+the computed eigenvalues :math:`h` makes an exactly known symmetric matrix :math:`H_0`. How far the Hessian is from
 :math:`H_0` at most follows from residuals, after the fact; no eigensolver has to be trusted. Proofs use functions of
 :math:`H_0`, and count the distance.
 """

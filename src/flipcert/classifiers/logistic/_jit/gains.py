@@ -113,19 +113,19 @@ def flip_sums(table, P, codes, movable, norms, off, pushes, pulls):
     K, n = P.size, codes.size
     mean = np.zeros((K, n))
     for k in range(K):
-        for l in range(K):
+        for to in range(K):
             for j in range(n):
-                mean[l, j] += P[k] * table[k, l, j]
+                mean[to, j] += P[k] * table[k, to, j]
     up, down, own = np.empty(n), np.empty(n), np.empty(n)
     for k in range(K):
         for j in range(n):
             own[j] = table[k, codes[j], j] - mean[codes[j], j]
             up[j] = 0.0
             down[j] = 0.0
-        for l in range(K):
+        for to in range(K):
             for j in range(n):
-                if codes[j] != l:
-                    change = table[k, l, j] - mean[l, j] - own[j]
+                if codes[j] != to:
+                    change = table[k, to, j] - mean[to, j] - own[j]
                     up[j] = max(up[j], change)
                     down[j] = max(down[j], -change)
         for j in range(n):
@@ -141,29 +141,29 @@ def flip_sums(table, P, codes, movable, norms, off, pushes, pulls):
 
 @compiled
 def cross_sums(table, own, itself, codes, movable, norms, off, out):
-    """For one sample j, flipped from class ``own`` to each l: its form with the r - 1 flips that go best with it.
+    """For one sample j, flipped from class ``own`` to each other: its form with the r - 1 flips that go best with it.
 
-    ``table`` as in ``flip_sums``; ``itself`` is the sample's number, which is counted once. Sums go to ``out[r, l]``.
+    ``table`` as in ``flip_sums``; ``itself`` is the sample's number, which is counted once. Sums go to ``out[r, to]``.
     """
     K, n = out.shape[1], codes.size
     best, base = np.empty(n), np.empty(n)
-    for l in range(K):
-        if l == own:
-            out[:, l] = 0.0
+    for to in range(K):
+        if to == own:
+            out[:, to] = 0.0
             continue
         for j in range(n):
-            base[j] = table[l, codes[j], j] - table[own, codes[j], j]
+            base[j] = table[to, codes[j], j] - table[own, codes[j], j]
             best[j] = 0.0
         for k in range(K):
             for j in range(n):
                 if codes[j] != k:
-                    best[j] = max(best[j], table[l, k, j] - table[own, k, j] - base[j])
+                    best[j] = max(best[j], table[to, k, j] - table[own, k, j] - base[j])
         for j in range(n):
             best[j] = best[j] + off * norms[j] if movable[j] else 0.0
         best[itself] = 0.0
-        alone = (table[l, l, itself] - table[l, own, itself]) - (table[own, l, itself] - table[own, own, itself])
+        alone = (table[to, to, itself] - table[to, own, itself]) - (table[own, to, itself] - table[own, own, itself])
         alone += off * norms[itself]
-        out[0, l] = 0.0
-        largest_sums(best, out[1:, l])
+        out[0, to] = 0.0
+        largest_sums(best, out[1:, to])
         for r in range(out.shape[0]):
-            out[r, l] += alone
+            out[r, to] += alone
