@@ -18,7 +18,7 @@ from flipcert.labels.labels import Labels
 
 # Flips that tables go up to; beyond that, norms have to do.
 _MOST = 64
-# Samples whose forms with all others are held at a time, at most, by a thread; and the part of the memory budget for it.
+# Samples whose forms with all others a thread holds at a time, at most, and the part of the memory budget for that.
 _BLOCK, _PART = 16, 8
 
 

@@ -128,8 +128,8 @@ class LogisticRegression(CertifiedByCosts):
             residual = objective.residual(state.W, state.P, training.labels.codes)
         if not residual <= objective.goal:
             raise ValueError(
-                f"logistic regression with C={self.C:g} did not converge (its gradient is {residual:.3g}, and should be "
-                f"at most {objective.goal:.3g}), so nothing is proven; rescale the features or take a smaller C."
+                f"logistic regression with C={self.C:g} did not converge (its gradient is {residual:.3g}, not at "
+                f"most {objective.goal:.3g}), so nothing is proven; rescale the features or take a smaller C."
             )
         self._model = Fit(objective, training.labels, state.W, state.P, residual)
         self.coef_ = state.W[:, : training.inputs.shape[1]].copy()
