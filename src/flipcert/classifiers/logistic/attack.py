@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from flipcert.classifiers.logistic.minimiser import State, descend
 from flipcert.classifiers.logistic.preparation import Fit
-from flipcert.classifiers.logistic.rounding import above, gamma, size
+from flipcert.classifiers.logistic.rounding import above, gamma, row_norms, size
 from flipcert.classifiers.logistic.spectrum import Spectrum
 from flipcert.results.witness import Witness
 
@@ -89,7 +89,7 @@ class _Search:
         self.attacker = attacker
         self.fit = fit = attacker.fit
         self.t, self.a = t, prediction
-        self.length = float(np.linalg.norm(t))
+        self.length = float(row_norms(t[None])[0])
         self.scores = fit.W @ t
         self.found: dict[int, NDArray[np.int64]] = {}
         self.upper = np.full(fit.objective.n_classes, fit.labels.unreachable)

@@ -61,10 +61,12 @@ class Terms:
         """
         square = ((1.0 + self.tilt) * mu**2 + self.share) / (2.0 * self.penalty)
         most = 1.0 + square / mu if mu > 0.0 else 1.0
-        best = (math.inf, (0.0, 0.0))
+        best = (math.inf, (1.0, mu + square))  # for c = 0
         for c in np.linspace(0.0, most * (1.0 - 1e-12), 65).tolist():
             curve = c * c * theta(c * push)
             curved, flat = 1.0 - c + curve, (1.0 - c) * mu + square + curve * self.distance
+            # The difference may be far smaller than what it is one of.
+            flat += 8.0 * UNIT * ((1.0 + c) * mu + square)
             worth = curved * typical[0] + flat * typical[1]
             if flat >= 0.0 and worth < best[0]:
                 best = worth, (curved, flat)

@@ -48,7 +48,7 @@ def steepest(centred, lever, scale):
     most = 0.0
     for k in range(K):
         for i in range(n):
-            room = 1.0 - scale * lever[k, i]
+            room = 1.0 - scale * lever[k, i] - 1e-15  # what both operations may be off
             if room <= 0.0:
                 return np.inf
             if centred[k, i] > most * room:
