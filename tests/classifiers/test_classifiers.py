@@ -29,6 +29,7 @@ PEERS = [
     flipcert.SmoothedLinear(),
     flipcert.SmoothedLinear(method="neyman-pearson"),
     flipcert.MilpSVM("rbf", C=0.1),
+    flipcert.LogisticRegression(C=0.1),
     flipcert.BoundedNetwork(loss="squared", learning_rate=0.2, epochs=10, decay=0.0),
 ]
 # Certified by bounds, and no attack is known.
@@ -43,6 +44,7 @@ ENSEMBLES = [
     flipcert.PartitionEnsemble(flipcert.SmoothedLinear(), n_partitions=3),
     flipcert.PartitionEnsemble(flipcert.MilpSVM("rbf"), n_partitions=3),
     flipcert.PartitionEnsemble(flipcert.LabelSpreading(), n_partitions=3),
+    flipcert.PartitionEnsemble(flipcert.LogisticRegression(), n_partitions=3),
 ]
 
 

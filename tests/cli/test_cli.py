@@ -156,7 +156,8 @@ def test_numbers_that_are_none_are_refused_in_a_sentence(data, wrong):
     files = ("certify", "train.npz", "test.npz", "--quiet")
     for options in (
         ("--time-limit",), ("--model", "milp-svm", "--time-limit"), ("--model", "ridge", "--reg"), ("--C",),
-        ("--model", "milp-svm", "--C"), ("--kernel", "rbf", "--gamma"), ("--weight-std",),
+        ("--model", "milp-svm", "--C"), ("--model", "logistic", "--C"),
+        ("--kernel", "rbf", "--gamma"), ("--weight-std",),
         ("--model", "smoothed", "--flip-probability"), ("--model", "network", "--learning-rate"),
         ("--model", "network", "--clip"),
     ):  # fmt: skip
@@ -323,6 +324,7 @@ def test_help_fits_the_terminal(command, monkeypatch):
          "--model smoothed --flip-probability 0.05 --reg 0.5 --method kl"),
         (flipcert.BoundedNetwork((4,), learning_rate=0.3, epochs=3, max_flips=4),
          "--model network --hidden 4 --learning-rate 0.3 --epochs 3 --max-flips 4"),
+        (flipcert.LogisticRegression(0.05), "--model logistic --C 0.05"),
         (flipcert.MilpSVM("rbf", C=0.05, time_limit=600), "--model milp-svm --kernel rbf --C 0.05 --time-limit 600"),
     ],
 )  # fmt: skip

@@ -50,6 +50,7 @@ MODELS = {
     "neighbours": flipcert.WeightedNeighbors(3, weights="distance"),
     "smoothing": flipcert.SmoothedLinear(),
     "network": flipcert.BoundedNetwork(epochs=1, max_flips=2),
+    "logistic": flipcert.LogisticRegression(),
     "milp": flipcert.MilpSVM("linear", C=0.1),
     "ensemble": flipcert.PartitionEnsemble(flipcert.KernelRidge(), 3),
     "grey ensemble": flipcert.PartitionEnsemble(flipcert.SmoothedLinear(), 3),

@@ -144,6 +144,7 @@ MODELS = {
     "neighbours": flipcert.WeightedNeighbors(2),
     "spreading": flipcert.LabelSpreading(2),
     "smoothing": flipcert.SmoothedLinear(0.1),
+    "logistic": flipcert.LogisticRegression(),
     "any C": flipcert.MilpSVM("linear", C=0.5, time_limit=5.0),
     "network": flipcert.BoundedNetwork(loss="squared", learning_rate=0.3),
     "network with bounds": flipcert.BoundedNetwork(learning_rate=0.3),

@@ -25,6 +25,7 @@ MODELS = [
     flipcert.SmoothedLinear(1e-4, reg=0.1),
     flipcert.PartitionEnsemble(flipcert.SmoothedLinear(1e-4, reg=0.1), n_partitions=3),
     flipcert.MilpSVM("rbf", C=0.1),
+    flipcert.LogisticRegression(C=0.1),
     flipcert.PartitionEnsemble(flipcert.MilpSVM("rbf"), n_partitions=3),
 ]
 

@@ -100,6 +100,7 @@ def test_what_annotations_say_is_not_said_twice(name, values):
     "model",
     [
         flipcert.MilpSVM(),
+        flipcert.LogisticRegression(),
         flipcert.SmoothedLinear(),
         flipcert.BoundedNetwork(),
         flipcert.FixedBudget(DecisionTreeClassifier(random_state=0), lambda model, X, flips: flips < 1),

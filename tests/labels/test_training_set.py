@@ -17,6 +17,7 @@ ESTIMATORS = {
     "neighbours": flipcert.WeightedNeighbors(),
     "smoothing": flipcert.SmoothedLinear(),
     "network": flipcert.BoundedNetwork(epochs=1, max_flips=1),
+    "logistic": flipcert.LogisticRegression(),
     "milp": flipcert.MilpSVM("linear", C=0.1),
     "fixed budget": flipcert.FixedBudget(DecisionTreeClassifier(random_state=0), lambda model, X, flips: flips < 1),
     "ensemble": flipcert.PartitionEnsemble(flipcert.KernelRidge(), 2),

@@ -184,6 +184,7 @@ class Costly(ClassifierMixin, BaseEstimator):
         flipcert.SmoothedLinear(1e-4),
         flipcert.BoundedNetwork(learning_rate=0.1),
         flipcert.MilpSVM("rbf", C=0.1),
+        flipcert.LogisticRegression(C=0.1),
         flipcert.FixedBudget(DecisionTreeClassifier(random_state=0), lambda model, X, n_flips: np.ones(len(X), bool)),
         flipcert.PartitionEnsemble(flipcert.KernelRidge(), 3),
         flipcert.PartitionEnsemble(DecisionTreeClassifier(), 3),

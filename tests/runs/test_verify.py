@@ -98,6 +98,11 @@ def test_agreement(files, options, how):
     assert f"No difference at {FEW} test points." in said
 
 
+def test_agreement_on_logistic_regression(files):
+    certified("--model", "logistic", "--C", "0.05")
+    assert "smaller than the replayed attack" in verified()
+
+
 def test_agreement_on_an_svm_of_any_c(files):
     np.savez("three.npz", X=X_TEST[[0, 30, 60]], y=Y_TEST[[0, 30, 60]])
     certified("--model", "milp-svm", *RBF, "--C", "0.5", "--time-limit", "5", train="small.npz", test="three.npz")

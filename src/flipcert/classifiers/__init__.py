@@ -1,6 +1,7 @@
 """Base classifiers whose flip costs are known."""
 
 from flipcert.classifiers.fixed_budget import FixedBudget
+from flipcert.classifiers.logistic.logistic_regression import LogisticRegression
 from flipcert.classifiers.milp_svm.milp_svm import MilpSVM
 from flipcert.classifiers.neighbors import WeightedNeighbors
 from flipcert.classifiers.network.bounded_network import BoundedNetwork
@@ -17,6 +18,7 @@ __all__ = [
     "KernelSVM",
     "LabelLinearClassifier",
     "LabelSpreading",
+    "LogisticRegression",
     "MilpSVM",
     "SmoothedLinear",
     "WeightedNeighbors",

@@ -26,6 +26,7 @@ _MODELS = {
     "SmoothedLinear": "smoothed",
     "BoundedNetwork": "network",
     "MilpSVM": "milp-svm",
+    "LogisticRegression": "logistic",
     "FixedBudget": "fixed-budget",
 }
 _KERNELS = {kind: name for name, kind in NAMED.items()}

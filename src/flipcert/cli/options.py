@@ -34,7 +34,8 @@ class ModelOptions:
     """Which model, all but the number of partitions and the regularisation."""
 
     model: Annotated[
-        str, _option(_MODEL, "svm, ridge, neighbors, spreading, smoothed, network or milp-svm.", "--model", "-m")
+        str,
+        _option(_MODEL, "svm, ridge, neighbors, spreading, logistic, smoothed, network or milp-svm.", "--model", "-m"),
     ] = "svm"
     kernel: Annotated[
         str | None, _option(_MODEL, "ntk, conv-ntk, linear or rbf; ntk if not given.", "--kernel", "-k")
@@ -55,7 +56,9 @@ class ModelOptions:
     gamma: Annotated[float | None, _option(_MODEL, "rbf: inverse squared width; 1 / features if not given.")] = None
     C: Annotated[
         float | None,
-        _option(_MODEL, "svm: small enough to be exact, found if not given; milp-svm: any, 1 if not given.", "--C"),
+        _option(
+            _MODEL, "svm: small enough to be exact, found if not given; logistic, milp-svm: any, 1 if not given.", "--C"
+        ),
     ] = None
     max_norm: Annotated[
         float | None,

@@ -17,6 +17,7 @@ from flipcert.classifiers import (
     KernelRidge,
     KernelSVM,
     LabelSpreading,
+    LogisticRegression,
     MilpSVM,
     SmoothedLinear,
     WeightedNeighbors,
@@ -61,6 +62,7 @@ MODELS = {
     "ridge": _Choice(KernelRidge, {"kernel": "ntk", "reg": 1.0}),
     "neighbors": _Choice(WeightedNeighbors, {"n_neighbors": 5, "weights": "uniform"}),
     "spreading": _Choice(LabelSpreading, {"n_neighbors": 10, "alpha": 0.9}),
+    "logistic": _Choice(LogisticRegression, {"C": 1.0}),
     "smoothed": _Choice(SmoothedLinear, {"flip_probability": 0.01, "reg": 1.0, "method": "white-box"}),
     "network": _Choice(
         BoundedNetwork,

@@ -1,0 +1,1 @@
+"""Multinomial logistic regression, certified by a bound on how far its minimiser moves."""

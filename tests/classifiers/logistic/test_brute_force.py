@@ -1,0 +1,133 @@
+"""Bounds and attacks against every labelling of small training sets."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import flipcert
+from flipcert.classifiers.logistic.bound import Bound
+from tests.helpers.logistic_oracle import KINDS, all_labellings, inputs, minimisers
+
+
+class World:
+    """A training set, some test points, and the scores of these after every labelling."""
+
+    def __init__(self, seed, kind, n_points=6):
+        rng = self.rng = np.random.default_rng([seed, KINDS.index(kind)])
+        self.K = K = int(rng.integers(2, 4))
+        self.n = n = int(rng.integers(3, 9 if K == 2 else 7))
+        d, self.intercept = int(rng.integers(1, 4)), bool(rng.random() < 0.5)
+        self.penalty = float(rng.choice([0.05, 0.3, 1, 3, 10, 30]))
+        self.X, self.T = (
+            inputs(rng, kind, n, d),
+            inputs(rng, kind, n_points, d) * rng.choice([0.1, 1, 3], (n_points, 1)),
+        )
+        self.labellings = all_labellings(n, K)
+        X, T = (np.c_[Z, np.ones(len(Z))] if self.intercept else Z for Z in (self.X, self.T))
+        W = minimisers(X, self.penalty, K, self.labellings)
+        self.scores = np.einsum("lkd,td->ltk", W, T)
+        self.place = {tuple(row): place for place, row in enumerate(self.labellings.tolist())}
+
+    def fits(self, count, given):
+        """Models of random labels, with trusted ones or not, and which labellings an attacker can reach."""
+        whole = np.array([np.unique(row).size == self.K for row in self.labellings])
+        candidates = np.flatnonzero(whole | given)
+        for base in self.rng.choice(candidates, count).tolist():
+            y = self.labellings[base]
+            trusted = self.rng.random(self.n) < 0.3 if self.rng.random() < 0.4 else np.zeros(self.n, bool)
+            classes = range(self.K) if given else None
+            model = flipcert.LogisticRegression(
+                1 / self.penalty, fit_intercept=self.intercept, classes=classes, n_jobs=1
+            )
+            open_to = (self.labellings == y)[:, trusted].all(axis=1)
+            yield model.fit(self.X, y, trusted=trusted), base, trusted, open_to, open_to & (whole | given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_no_labelling_contradicts_a_certificate(seed, kind):
+    world = World(seed, kind)
+    given = bool(seed % 2)
+    for model, base, trusted, _, reachable in world.fits(2, given):
+        y, K, n = world.labellings[base], world.K, world.n
+        flips = (world.labellings != y).sum(axis=1)
+        lower, upper, prediction = model.flip_costs(world.T), model.flip_costs(world.T, "upper"), model.predict(world.T)
+        certificates, attacks = model.certify(world.T), model.worst_flips(world.T)
+        removable = [np.sum(y == c) if not given and K > 2 and not trusted[y == c].any() else n + 1 for c in range(K)]
+        for t in range(len(world.T)):
+            others = [c for c in range(K) if c != prediction[t]]
+            costs = {}
+            for c in others:
+                wins = reachable & (flips > 0) & (world.scores[:, t, c] >= world.scores[:, t].max(axis=1))
+                costs[c] = min([n + 1, *flips[wins].tolist()])
+                assert lower[t, c] <= min(costs[c], *(removable[q] for q in range(K) if q != c))
+                assert upper[t, c] >= costs[c]
+            assert certificates.radius[t] < min(*costs.values(), *removable)
+            if attacks[t] is not None:
+                assert len(attacks[t]) == certificates.radius_upper[t] + 1
+                after = attacks[t].apply(y)
+                assert not trusted[after != y].any()
+                refitted = flipcert.LogisticRegression(1 / world.penalty, world.intercept, model.classes).fit(
+                    world.X, after
+                )
+                assert refitted.predict(world.T[t : t + 1])[0] != prediction[t]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("single", [False, True])
+def test_no_labelling_falls_below_the_bound(kind, single, monkeypatch):
+    """The bound itself, for all budgets, mu and nu, however far from deciding anything."""
+    compared = 0
+    falls: list = []
+    computed = Bound._fall
+
+    def noted(self, leverage, pair, r):
+        falls.append((r, computed(self, leverage, pair, r)))
+        return np.inf if len(falls) % 3 == 0 else 0.0  # so that many budgets are asked for
+
+    monkeypatch.setattr(Bound, "_fall", noted)
+    for seed in range(10, 13):
+        world = World(seed, kind, n_points=4)
+        for model, base, _, open_to, _ in world.fits(2, True):
+            flips = (world.labellings != world.labellings[base]).sum(axis=1)
+            if model.max_certifiable_ == 0:
+                continue
+            bound = Bound(model._model, model._preparation, (0.0, 0.25, 2.0), single)
+            rows = model._with_constant(world.T)
+            scores, prediction = model._scores_of(rows)
+            for t, c in itertools.product(range(4), range(world.K)):
+                a = prediction[t]
+                floor = np.full((1, world.K), world.n + 9)
+                floor[0, c] = -1
+                falls.clear()
+                bound.raise_floor(rows[t : t + 1], scores[t : t + 1], prediction[t : t + 1], floor, False)
+                gaps = world.scores[:, t, a] - world.scores[:, t, c]
+                for r, fall in falls:
+                    worst = gaps[open_to & (flips <= r)].min()
+                    assert worst >= gaps[base] - fall - 1e-9 * (1 + abs(gaps[base]))
+                    compared += np.isfinite(fall)
+    assert compared > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ensembles_prove_more_than_votes_and_no_labelling_contradicts_them(seed):
+    rng = np.random.default_rng(seed)
+    X, T = rng.normal(size=(7, 2)), rng.normal(size=(6, 2))
+    y = np.array([0, 1, 0, 1, 0, 1, 1])
+    X[:, 0] += 2 * y
+    base = flipcert.LogisticRegression(C=0.2, classes=[0, 1])
+    ensemble = flipcert.PartitionEnsemble(base, n_partitions=3, classes=[0, 1], partition="sorted", n_jobs=1).fit(X, y)
+    certificates = ensemble.certify(T)
+    assert (certificates.radius >= certificates.blackbox_radius).all()
+    fewest = np.full(len(T), 8)
+    for labels in all_labellings(7, 2):
+        predicted = (
+            flipcert.PartitionEnsemble(base, 3, classes=[0, 1], partition="sorted", n_jobs=1).fit(X, labels).predict(T)
+        )
+        changed = predicted != certificates.prediction
+        fewest[changed] = np.minimum(fewest[changed], (labels != y).sum())
+    assert (certificates.radius < fewest).all()
+    assert (certificates.radius_upper + 1 >= np.minimum(fewest, 8)).all()
