@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.ranking import rank
 from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import VoteRule
@@ -32,6 +33,11 @@ class BlackBox(Electorate):
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
         return np.stack([vote(voter.estimator, X, self._classes, n_rows) for voter in self.voters], axis=1)
+
+    def rankings(self, X: NDArray[Any], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Class indices by the scores of each voter, best first."""
+        ranked = [rank(voter.estimator, X, self._classes, n_rows) for voter in self.voters]
+        return np.stack(ranked, axis=1), np.zeros(n_rows, np.bool_)
 
     def certify(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Certificates:
         """Winner and black-box radius of each row; no attack is known."""
