@@ -58,6 +58,7 @@ def certify_command(
     junit: Path | None,
 ) -> None:
     """Certify with one model."""
+    _check_votes(model, [point.partitions])
     wanted = [Requirement.of(text) for text in require]
     if fail_under is not None:
         wanted.append(Requirement.of(f"median-radius>={fail_under}"))
@@ -92,6 +93,7 @@ def sweep_command(
 ) -> None:
     """Certify with several models and compare them."""
     partitions = _numbers(grid.partitions, "--partitions", int)
+    _check_votes(model, partitions)
     regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
     points = [_settings(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
     results = _run(train, test, points, data, run, proof, cluster)
@@ -118,6 +120,7 @@ def attack_command(
     """Show the flips that change one prediction."""
     if form not in ("table", "csv", "json"):
         raise ValueError(f"--format must be table, csv or json; got {form!r}.")
+    _check_votes(model, [point.partitions])
     settings = _settings(model, point, data, proof)
     with (
         Display(proof.quiet) as display,
@@ -276,10 +279,22 @@ def _read(train: str, test: str, data: DataOptions) -> tuple[Table, Table]:
     return first, second
 
 
+def _check_votes(model: ModelOptions, partitions: list[int]) -> None:
+    """Raise ValueError if options about votes were given where nobody votes."""
+    if max(partitions) > 1:
+        return
+    for name, given in (("vote", model.vote != "majority"), ("copies", model.copies != 1)):
+        if given:
+            raise ValueError(
+                f"--{name} {getattr(model, name)} is about partitions that vote, but --partitions is 1; give more "
+                f"partitions, or leave --{name} out."
+            )
+
+
 def _settings(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
     check_number(proof.time_limit, "--time-limit")
     given = asdict(model) | {"reg": point.reg}
-    whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
+    whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed", "vote", "copies")}
     options = {name: value for name, value in given.items() if value is not None}
     if options.get("kernel") == "conv-ntk":
         options["image_shape"] = _image_shape(data)

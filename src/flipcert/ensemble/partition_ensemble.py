@@ -19,16 +19,13 @@ from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.magnitude import told_with
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.assembly import Assembly
-from flipcert.ensemble.black_box import BlackBox
 from flipcert.ensemble.electorate import Electorate
-from flipcert.ensemble.grey_box import GreyBox
+from flipcert.ensemble.gathering import gathered
 from flipcert.ensemble.parts import cut, numbers_of_labels
 from flipcert.ensemble.ranking import require_scores
 from flipcert.ensemble.sharing import assign_buckets, check_copies, users_of_buckets
-from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
+from flipcert.ensemble.voters import fit_voter, is_label_linear
 from flipcert.ensemble.votes.ballots import Ballots
-from flipcert.ensemble.votes.election import MostVotes, RunOff
-from flipcert.ensemble.votes.plurality import Plurality
 from flipcert.ensemble.votes.reach import Buckets
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
@@ -159,28 +156,11 @@ class PartitionEnsemble(CertifiedClassifier):
         fitted = counted(users.shape[0], "partitions")
         parts = cut(training, self.partition_, users, pairwise, deals_labels)
         voters = map_tasks(partial(fit_voter, self.estimator, self.classes_), parts, self.n_jobs, done=fitted)
-        self.electorate_ = self._electorate(voters)
-        if self._is_assembly:
-            buckets = Buckets(numbers_of_labels(training, self.partition_, deals_labels), users, self._labels)
-            self.electorate_ = Assembly(self.electorate_, RunOff() if self.vote == "runoff" else MostVotes(), buckets)
+        buckets = Buckets(numbers_of_labels(training, self.partition_, deals_labels), users, self._labels)
+        self.electorate_ = gathered(
+            self.estimator, voters, self.classes_, self.vote, buckets, pairwise, self.n_jobs
+        )
         self.estimators_ = [voter.estimator for voter in voters]
-
-    @property
-    def _is_assembly(self) -> bool:
-        """Whether more than the votes of parted voters decides."""
-        # Of two classes, most voters prefer the one that most vote for: a vote of which more is known.
-        is_vote = self.vote == "majority" or (self.classes_.size == 2 and is_white_box(self.estimator))
-        return self.copies > 1 or not is_vote
-
-    def _electorate(self, voters: list[Voter]) -> Electorate:
-        """All voters together, with as much as is known about them."""
-        labels, rule = self._labels, Plurality()
-        if not is_white_box(self.estimator):
-            return BlackBox(voters, self.classes_, labels, rule)
-        plain = is_label_linear(self.estimator) and all(voter.members.size for voter in voters)
-        if plain and not any(voter.label_linear.weights.has_offset for voter in voters):
-            return WhiteBox(voters, labels, rule, self._pairwise)
-        return GreyBox(voters, self.classes_, labels, rule, self._pairwise, self.n_jobs)
 
     @property
     def C_max_(self) -> float:
@@ -267,7 +247,7 @@ class PartitionEnsemble(CertifiedClassifier):
         check_choice(bound, "bound", ("lower", "upper"))
         check_choice(method, "method", ("best", "published"))
         check_is_fitted(self)
-        if self._is_assembly:
+        if isinstance(self.electorate_, Assembly):
             raise ValueError(
                 f"voter_costs are what ensemble_radius takes, which is about a majority of voters that share no labels; "
                 f"got vote={self.vote!r}, copies={self.copies}. Ask certify."

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.datasets.table import Table
+from flipcert.ensemble.assembly import Assembly
 from flipcert.ensemble.formed_weights import formed_weights
 from flipcert.labels.threats import DELETIONS, FLIPS, SOURCES
 from flipcert.report.words import Exposure, plural
@@ -19,6 +20,7 @@ from flipcert.runs.comparisons import (
     BELOW,
     BETWEEN,
     CHANGED,
+    ELECTED,
     HELD,
     IN_FLIPS,
     KNAPSACK,
@@ -93,8 +95,13 @@ class Refit:
     def opinions(self) -> Iterator[Opinion]:
         """A second opinion on each row."""
         classes, open_space = self.model.classes_, self.settings.classes is None
+        if self._is_assembly:
+            yield from self._predictions(" were not computed a second time")
+            return
         if self.train.rows is not None and (self.settings.partitions > 1 or self._weights is None):
-            yield from self._predictions()
+            yield from self._predictions(
+                " on several labels a row were not computed a second time, only compared with known attacks"
+            )
             return
         codes, free = np.searchsorted(classes, np.asarray(self.train.y)), free_labels(self.train)
         partition = getattr(self.model, "partition_", np.zeros(codes.size))
@@ -109,12 +116,14 @@ class Refit:
             own = [weights[t].tolist() for _, weights in self._weights]
             yield ask([Voter.of(w, *pair, classes.size) for w, pair in zip(own, labels, strict=True)], open_space)
 
-    def _predictions(self) -> Iterator[Opinion]:
-        """Opinions on predictions alone, where rows have several labels and there is more than one sum of weights."""
-        self.verification.leave_out(
-            f"Radii of {self.settings.name} on several labels a row were not computed a second time, only compared "
-            "with known attacks."
-        )
+    @cached_property
+    def _is_assembly(self) -> bool:
+        """Whether more decides than a majority of voters that share no labels."""
+        return isinstance(getattr(self.model, "electorate_", None), Assembly)
+
+    def _predictions(self, unchecked: str) -> Iterator[Opinion]:
+        """Opinions on predictions alone, where there is no second way to radii."""
+        self.verification.leave_out(f"Radii of {self.settings.name}{unchecked}.")
         for winner in np.searchsorted(self.model.classes_, self.model.predict(self.X_test)[self.rows]).tolist():
             yield Opinion(winner, 0, self.train.n_labels)
 
@@ -142,6 +151,11 @@ class Refit:
         label = None if self.test.y is None else self.test.y[line["row"]].item()
         told = f"label {line.get('label')}, exact {line.get('exact')}"
         note(TOLD, place, told, f"label {label}, exact {radius == upper}")
+        if in_flips and self._is_assembly:
+            by_votes, n_labels = line["blackbox_radius"], self.train.n_labels
+            agrees = 0 <= by_votes <= radius <= upper <= n_labels
+            note(ELECTED, place, f"{by_votes}, {_span(radius, upper)}", f"in order, up to {n_labels}", agrees)
+            return
         if not in_flips or (self.train.rows is not None and self.settings.partitions > 1):
             self._compare_other(line, opinion)
             return
