@@ -157,9 +157,7 @@ class PartitionEnsemble(CertifiedClassifier):
         parts = cut(training, self.partition_, users, pairwise, deals_labels)
         voters = map_tasks(partial(fit_voter, self.estimator, self.classes_), parts, self.n_jobs, done=fitted)
         buckets = Buckets(numbers_of_labels(training, self.partition_, deals_labels), users, self._labels)
-        self.electorate_ = gathered(
-            self.estimator, voters, self.classes_, self.vote, buckets, pairwise, self.n_jobs
-        )
+        self.electorate_ = gathered(self.estimator, voters, self.classes_, self.vote, buckets, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
 
     @property
@@ -249,8 +247,8 @@ class PartitionEnsemble(CertifiedClassifier):
         check_is_fitted(self)
         if isinstance(self.electorate_, Assembly):
             raise ValueError(
-                f"voter_costs are what ensemble_radius takes, which is about a majority of voters that share no labels; "
-                f"got vote={self.vote!r}, copies={self.copies}. Ask certify."
+                "voter_costs are for ensemble_radius, which is about a majority of voters that share no labels; got "
+                f"vote={self.vote!r}, copies={self.copies}. Ask certify."
             )
         if method == "published" and not isinstance(self.electorate_, WhiteBox):
             raise ValueError(

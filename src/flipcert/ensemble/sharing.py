@@ -23,8 +23,8 @@ def check_copies(copies: Any, n_partitions: Any, random_state: Any) -> int:
         raise ValueError(f"n_partitions must be a whole number of at least 1; got {n_partitions!r}.")
     if not _is_whole(random_state):
         raise ValueError(
-            f"random_state must be a whole number, so that every fit gives rows to the same voters with copies={copies}; "
-            f"got {random_state!r}."
+            f"random_state must be a whole number, so that with copies={copies} every fit gives rows to the same "
+            f"voters; got {random_state!r}."
         )
     return int(copies)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine.jit import compiled
-from flipcert.flips._jit.ladder import UNDECIDED, beats, rounding_slack, sums_are_exact
+from flipcert.flips._jit.ladder import UNDECIDED, rounding_slack, sums_are_exact
 from flipcert.flips._jit.rival import rival_cost
 from flipcert.flips._jit.select import build, score_row
 
