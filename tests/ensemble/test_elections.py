@@ -244,3 +244,13 @@ def test_run_offs_need_scores():
     model = PartitionEnsemble(KernelRidge(), 3, copies=2, n_jobs=1).fit(X, y)
     with pytest.raises(ValueError, match="majority of voters that share no labels"):
         model.voter_costs(X)
+
+
+@pytest.mark.parametrize(("vote", "copies"), [("majority", 1), *WAYS])
+def test_machines_on_kernel_matrices_vote_on_their_own_columns(vote, copies):
+    X, y = load_iris(return_X_y=True)
+    given = {"partition": "random", "n_jobs": 1, "vote": vote, "copies": copies}
+    stored = PartitionEnsemble(SVC(kernel="precomputed"), 3, **given).fit(X @ X.T, y)
+    plain = PartitionEnsemble(SVC(kernel="linear"), 3, **given).fit(X, y)
+    np.testing.assert_array_equal(stored.predict(X @ X.T), plain.predict(X))
+    np.testing.assert_array_equal(stored.certify(X @ X.T).radius, plain.certify(X).radius)

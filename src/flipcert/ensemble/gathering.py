@@ -46,7 +46,7 @@ def _parted(
     """The same under a majority vote, as if no two of them shared a label."""
     labels, rule = buckets.labels, Plurality()
     if not is_white_box(estimator):
-        return BlackBox(voters, classes, labels, rule)
+        return BlackBox(voters, classes, labels, rule, pairwise)
     plain = is_label_linear(estimator) and all(voter.members.size for voter in voters)
     if plain and not any(voter.label_linear.weights.has_offset for voter in voters):
         return WhiteBox(voters, labels, rule, pairwise)
