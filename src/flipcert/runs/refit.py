@@ -27,6 +27,7 @@ from flipcert.runs.comparisons import (
     MET,
     NOT_AGAIN,
     RANGE,
+    RECOUNT,
     REPLAYED,
     RERUN,
     SMALLER,
@@ -42,14 +43,15 @@ from flipcert.runs.comparisons import (
 )
 from flipcert.runs.inputs import scaled_features
 from flipcert.runs.plain_changes import changes_opinion
+from flipcert.runs.plain_elections import opinion_on_election, ranked, units_of
 from flipcert.runs.plain_rows import replay_lines
 from flipcert.runs.plain_sources import source_opinion
 from flipcert.runs.plain_weights import weights_are_right
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import IN_FLIPS as STORED_IN_FLIPS
 from flipcert.runs.stored_run import Flip
-from flipcert.verify.exact import Voter
-from flipcert.verify.opinion import Opinion, opinion_on_ensemble, opinion_on_model, opinion_on_votes
+from flipcert.verify.exact import NEVER, Voter
+from flipcert.verify.opinion import Opinion, opinion_on_ensemble, opinion_on_model, opinion_on_votes, removal_cost
 from flipcert.verify.replay import replay
 
 # Models whose radii are computed again from weights.
@@ -96,7 +98,7 @@ class Refit:
         """A second opinion on each row."""
         classes, open_space = self.model.classes_, self.settings.classes is None
         if self._is_assembly:
-            yield from self._predictions(" were not computed a second time")
+            yield from self._elections()
             return
         if self.train.rows is not None and (self.settings.partitions > 1 or self._weights is None):
             yield from self._predictions(
@@ -120,6 +122,29 @@ class Refit:
     def _is_assembly(self) -> bool:
         """Whether more decides than a majority of voters that share no labels."""
         return isinstance(getattr(self.model, "electorate_", None), Assembly)
+
+    def _elections(self) -> Iterator[Opinion]:
+        """Opinions on run-offs and on voters that share labels: votes are counted again where they are sums."""
+        if self._weights is None or self.train.rows is not None:
+            yield from self._predictions(" were not computed a second time")
+            return
+        self._compare_weights(self._weights)
+        if self.settings.copies == 1:
+            self.verification.leave_out(
+                f"What flip costs add to radii of {self.settings.name} was not computed a second time."
+            )
+        (codes, free, n_classes), members = self._labels, [own.tolist() for own, _ in self._weights]
+        units = units_of(self.model.partition_.tolist(), free, members)
+        open_space = self.settings.classes is None and n_classes > 2
+        removal = removal_cost([(codes, free)], n_classes) if open_space else NEVER
+        held = [[codes[i] for i in own] for own in members]
+        for t in range(self.rows.size):
+            orders = [
+                ranked(weights[t].tolist(), y, n_classes) for (_, weights), y in zip(self._weights, held, strict=True)
+            ]
+            strays = any(order[0] not in y for order, y in zip(orders, held, strict=True))
+            by_run_off = self.settings.vote == "runoff"
+            yield opinion_on_election(orders, units, by_run_off, len(codes), removal if strays else NEVER)
 
     def _predictions(self, unchecked: str) -> Iterator[Opinion]:
         """Opinions on predictions alone, where there is no second way to radii."""
@@ -153,6 +178,8 @@ class Refit:
         note(TOLD, place, told, f"label {label}, exact {radius == upper}")
         if in_flips and self._is_assembly:
             by_votes, n_labels = line["blackbox_radius"], self.train.n_labels
+            if opinion.by_votes is not None:
+                note(RECOUNT, place, by_votes, opinion.by_votes)
             agrees = 0 <= by_votes <= radius <= upper <= n_labels
             note(ELECTED, place, f"{by_votes}, {_span(radius, upper)}", f"in order, up to {n_labels}", agrees)
             return
