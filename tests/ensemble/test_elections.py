@@ -216,6 +216,7 @@ def test_searches_and_pipelines_set_both():
         ({"copies": 1.5}, "copies must be a whole number of at least 1"),
         ({"copies": 100}, "cut rows into 300 buckets, but there are only 150 rows"),
         ({"copies": 2, "random_state": None}, "random_state must be a whole number"),
+        ({"n_partitions": True}, "n_partitions must be a whole number"),
         ({"copies": 2, "n_partitions": 1.5}, "n_partitions must be a whole number"),
         ({"vote": "runoff", "estimator": SVC(decision_function_shape="ovo")}, "compares pairs of classes"),
     ],

@@ -48,9 +48,9 @@ _WHERE_ROWS_GO = {
 class PartitionEnsemble(CertifiedClassifier):
     """Ensemble over disjoint partitions of the training set; the class with most votes is the prediction.
 
-    A flipped label reaches one base classifier only. Knowing nothing else, each flip may change one vote: the
-    black-box certificate (SS-DPA), for any deterministic base classifier. Knowing how many flips each vote takes, the
-    white-box certificate (EnsembleCert) is at least as large.
+    A flipped label reaches one base classifier only, unless ``copies`` are asked for. Knowing nothing else, each flip
+    may change one vote: the black-box certificate (SS-DPA), for any deterministic base classifier. Knowing how many
+    flips each vote takes, the white-box certificate (EnsembleCert) is at least as large.
 
     Parameters
     ----------
@@ -146,10 +146,10 @@ class PartitionEnsemble(CertifiedClassifier):
         # All labels of a source go together, also where they are about rows that others have labelled too.
         deals_labels = isinstance(self.partition, str) and self.partition == "source"
         dealt = training.annotations.row[:, None] if deals_labels and training.annotations is not None else inputs
-        users = users_of_buckets(self.n_partitions, self.copies, self.random_state)
         self.partition_ = assign_buckets(
             dealt, self.n_partitions, self.copies, self.partition, self.random_state, training.labels.sources
         )
+        users = users_of_buckets(self.n_partitions, self.copies, self.random_state)
         self.dtype_ = inputs.dtype
         self._pairwise = pairwise
         self._rule = self.partition if isinstance(self.partition, str) else "given"

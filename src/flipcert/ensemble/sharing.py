@@ -51,9 +51,11 @@ def assign_buckets(
     X: NDArray[Any], n_partitions: int, copies: int, partition: Any, random_state: int, sources: Any
 ) -> NDArray[np.int64]:
     """Bucket of each training row, or partition, with one copy; labels are not looked at."""
+    if copies == 1:
+        return assign_partitions(X, n_partitions, partition, random_state, sources)
     n_buckets = n_partitions * copies
     by_hash = isinstance(partition, str) and partition == "hash"
-    if copies > 1 and n_buckets > X.shape[0] and not by_hash:
+    if n_buckets > X.shape[0] and not by_hash:
         raise ValueError(
             f"n_partitions={n_partitions} and copies={copies} cut rows into {n_buckets} buckets, but there are only "
             f"{X.shape[0]} rows; use fewer of either."
@@ -61,8 +63,6 @@ def assign_buckets(
     try:
         return assign_partitions(X, n_buckets, partition, random_state, sources)
     except ValueError as error:
-        if copies == 1:
-            raise
         raise ValueError(
             f"n_partitions={n_partitions} and copies={copies} cut rows into {n_buckets} buckets, each of which is a "
             f"partition here: {error}"
