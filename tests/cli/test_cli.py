@@ -174,7 +174,8 @@ HUGE = 10**30
     [
         ["--jobs", 0], ["--jobs", 100_000], ["--jobs", HUGE], ["--jobs", "nan"], ["--workers", 0], ["--workers", HUGE],
         ["--memory", 0], ["--memory", -1], ["--memory", "nan"], ["--partitions", 0], ["--partitions", HUGE],
-        ["--partitions", "nan"], ["--attacks", -1], ["--attacks", "nan"], ["--seed", -1], ["--seed", HUGE],
+        ["--partitions", "nan"], ["--copies", 0], ["--partitions", 2, "--copies", HUGE],
+        ["--attacks", -1], ["--attacks", "nan"], ["--seed", -1], ["--seed", HUGE],
         ["--depth", -1], ["--depth", HUGE], ["--fail-under", -1], ["--model", "neighbors", "--neighbors", HUGE],
         ["--model", "network", "--epochs", HUGE], ["--model", "network", "--hidden", HUGE],
         ["--image-shape", f"{HUGE},{HUGE}"],

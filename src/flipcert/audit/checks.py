@@ -86,6 +86,8 @@ def refusal(model: Any, threat: Threat) -> str | None:
     if isinstance(model, PartitionEnsemble):
         if model.electorate_.any_empty:
             return f"a partition of {name} holds no label; use fewer partitions, or another rule than hash"
+        if model.vote != "majority" or model.copies != 1:
+            return f'{name} is planned for vote="majority" and copies=1; got vote="{model.vote}", copies={model.copies}'
         if not isinstance(model.electorate_, WhiteBox):
             return f"{name} needs label-linear base classifiers, such as KernelRidge; got {model.estimator!r}"
         if threat is SOURCES:

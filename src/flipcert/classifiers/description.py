@@ -59,7 +59,11 @@ def describe(model: Any) -> dict[str, Any]:
     if "n_partitions" in given:
         told = describe(given["estimator"]) | {"partitions": _plain(given["n_partitions"])}
         told["partition_rule"] = given["partition"] if isinstance(given["partition"], str) else "given"
-        if told["partition_rule"] == "random":
+        if given["vote"] != "majority":
+            told["vote"] = _plain(given["vote"])
+        if given["copies"] != 1:
+            told["copies"] = _plain(given["copies"])
+        if told["partition_rule"] == "random" or given["copies"] != 1:
             told["seed"] = _plain(given["random_state"])
     else:
         told = {"model": _MODELS.get(type(model).__name__, type(model).__name__)}

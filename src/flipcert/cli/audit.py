@@ -10,8 +10,9 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from flipcert.cli.commands import certify_points, settings_of, tell_where
+from flipcert.cli.commands import certify_points, tell_where
 from flipcert.cli.console import results
+from flipcert.cli.models import settings_of
 from flipcert.cli.options import AuditOptions, ClusterOptions, DataOptions, ModelOptions, Point, Proof, RunOptions
 from flipcert.cli.tables import print_summary
 from flipcert.report.audit_result import Audit

@@ -14,7 +14,8 @@ import typer
 from flipcert.audit.random_check import check_confidence
 from flipcert.audit.record import RandomCheck
 from flipcert.cli.collective import print_collective
-from flipcert.cli.commands import certify_points, settings_of, tell_where
+from flipcert.cli.commands import certify_points, tell_where
+from flipcert.cli.models import settings_of
 from flipcert.cli.options import (
     LARGEST_SEED,
     CheckedModelOptions,

@@ -21,6 +21,7 @@ from flipcert.cli.collective import budgets_of, print_collective
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
 from flipcert.cli.labels import label_space
+from flipcert.cli.models import image_shape, settings_of, settings_of_grid
 from flipcert.cli.options import (
     AuditOptions,
     CheckOptions,
@@ -39,7 +40,6 @@ from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
 from flipcert.datasets.files import digest
-from flipcert.labels.validation import check_number
 from flipcert.report import write_report
 from flipcert.report.result import Result
 from flipcert.runs.describe import describe_point, describe_run
@@ -100,9 +100,7 @@ def sweep_command(
     cluster: ClusterOptions,
 ) -> None:
     """Certify with several models and compare them."""
-    partitions = _numbers(grid.partitions, "--partitions", int)
-    regs = [None] if grid.reg is None else _numbers(grid.reg, "--reg", float)
-    points = [settings_of(model, Point(n, reg), data, proof) for reg in regs for n in partitions]
+    points = settings_of_grid(model, grid, data, proof)
     results = certify_points(train, test, points, data, run, proof, cluster)
     if run.json:
         summary = {"points": [describe_point(result) for result in results]}
@@ -243,7 +241,7 @@ def certify_points(
             corrected, request = requested(tables[0], audit, data, proof, classes)
             tables = (corrected, tables[1])
         points = [replace(settings, classes=classes) for settings in points]
-        shape = check_image_shape(_image_shape(data), tables[0].X.shape[1])
+        shape = check_image_shape(image_shape(data), tables[0].X.shape[1])
         check_threat_of(proof, points, tables[0])
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat, budgets)
         job = replace(job, audit=request)
@@ -285,43 +283,6 @@ def certify_points(
 def _points(results: list[Result]) -> dict[str, Any]:
     described = [describe_point(result) for result in results]
     return described[0] if len(described) == 1 else {"points": described}
-
-
-def settings_of(model: ModelOptions, point: Point, data: DataOptions, proof: Proof) -> Settings:
-    """The model that was asked for, and how it is fitted."""
-    check_number(proof.time_limit, "--time-limit")
-    given = asdict(model) | {"reg": point.reg}
-    whole = {name: given.pop(name) for name in ("model", "scale", "partition_rule", "seed")}
-    options = {name: value for name, value in given.items() if value is not None}
-    if options.get("kernel") == "conv-ntk":
-        options["image_shape"] = _image_shape(data)
-    if "hidden" in options:
-        options["hidden"] = tuple(_numbers(options["hidden"], "--hidden", int, distinct=False))
-    return Settings(options=options, partitions=point.partitions, time_limit=proof.time_limit, **whole)
-
-
-def _numbers(text: str, name: str, kind: type, distinct: bool = True) -> list[Any]:
-    """A list such as 1,10,50."""
-    try:
-        values = [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{name} must be numbers with commas between them, such as 1,10; got {text!r}.") from None
-    if distinct and len(set(values)) < len(values):
-        raise ValueError(f"{name} names a number twice; got {text!r}.")
-    return values
-
-
-def _image_shape(data: DataOptions) -> tuple[int, ...] | None:
-    """Shape of a row as (channels, height, width), if rows are images."""
-    if data.image_shape is None:
-        return None
-    try:
-        shape = tuple(int(part) for part in data.image_shape.replace("x", ",").split(","))
-    except ValueError:
-        shape = ()
-    if len(shape) not in (2, 3) or min(shape, default=0) < 1:
-        raise ValueError(f"--image-shape must be numbers such as 28,28 or 3,32,32; got {data.image_shape!r}.")
-    return shape if len(shape) == 3 else (1, *shape)
 
 
 @contextmanager

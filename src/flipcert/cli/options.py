@@ -112,8 +112,14 @@ class ModelOptions:
         ),
     ] = "sorted"
     seed: Annotated[
-        int, _option(_MODEL, "Seed of --partition-rule random, and of networks.", min=0, max=LARGEST_SEED)
+        int, _option(_MODEL, "Seed of --partition-rule random, --copies and networks.", min=0, max=LARGEST_SEED)
     ] = 0
+    vote: Annotated[
+        str, _option(_MODEL, "How partitions decide: majority, or runoff (between the two classes with most votes).")
+    ] = "majority"
+    copies: Annotated[
+        int, _option(_MODEL, "Voters that each row is given to: more votes, of which a flip reaches so many.", min=1)
+    ] = 1
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.ensemble.electorate import Electorate
+from flipcert.ensemble.ranking import rank
 from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import VoteRule
@@ -20,9 +21,12 @@ from flipcert.results.witness import Witness
 class BlackBox(Electorate):
     """Voters without flip costs."""
 
-    def __init__(self, voters: list[Voter], classes: NDArray[Any], labels: Labels, rule: VoteRule) -> None:
+    def __init__(
+        self, voters: list[Voter], classes: NDArray[Any], labels: Labels, rule: VoteRule, pairwise: bool = False
+    ) -> None:
         super().__init__(voters, labels, rule)
         self._classes = classes
+        self._pairwise = pairwise
 
     @property
     def bytes_per_row(self) -> int:
@@ -31,7 +35,13 @@ class BlackBox(Electorate):
 
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
-        return np.stack([vote(voter.estimator, X, self._classes, n_rows) for voter in self.voters], axis=1)
+        asked = [vote(voter.estimator, self._seen_by(voter, X), self._classes, n_rows) for voter in self.voters]
+        return np.stack(asked, axis=1)
+
+    def rankings(self, X: NDArray[Any], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Class indices by the scores of each voter, best first."""
+        ranked = [rank(voter.estimator, self._seen_by(voter, X), self._classes, n_rows) for voter in self.voters]
+        return np.stack(ranked, axis=1), np.zeros(n_rows, np.bool_)
 
     def certify(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Certificates:
         """Winner and black-box radius of each row; no attack is known."""
@@ -49,6 +59,10 @@ class BlackBox(Electorate):
     ) -> list[Witness | None]:
         """None is known."""
         return [None] * n_rows
+
+    def _seen_by(self, voter: Voter, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows as the voter takes them: of a kernel matrix, the columns of its own samples."""
+        return np.ascontiguousarray(X[:, voter.rows]) if self._pairwise else X
 
 
 def blackbox_ballots(electorate: Electorate, votes: NDArray[np.int64], threat: Threat, steady: bool) -> Ballots:

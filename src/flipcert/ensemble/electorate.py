@@ -80,6 +80,18 @@ class Electorate(ABC):
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
 
+    def cast(self, X: NDArray[Any], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Class index that each voter votes for, and whether rounding might change one of a row."""
+        return self.votes(X, n_rows), np.zeros(n_rows, np.bool_)
+
+    @abstractmethod
+    def rankings(self, X: NDArray[Any], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Class indices in the order of each voter, best first, and whether rounding might change those of a row."""
+
+    def scores(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+        """What each class has got, one row a test point; the largest wins, ties to the smaller class."""
+        return self.rule.scores(self.votes(X, n_rows), self.n_classes)
+
     def certify(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Certificates:
         """Winner and radii of each row."""
         return self.outcome(threat).certify(self.ballots(X, n_rows, threat, exact, time_limit))
@@ -87,6 +99,13 @@ class Electorate(ABC):
     @abstractmethod
     def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote, equal ones if ``exact``."""
+
+    def reach_costs(
+        self, X: NDArray[Any], n_rows: int, threat: Threat, bound: str, time_limit: float
+    ) -> NDArray[np.int64]:
+        """Units that make each class win: bounds, or exact costs."""
+        ballots = self.ballots(X, n_rows, threat, bound == "exact", time_limit)
+        return self.outcome(threat).reach_costs(ballots, bound, time_limit)
 
     @abstractmethod
     def attacks(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
+from flipcert.ensemble.assembly import Assembly
 from flipcert.ensemble.partition_ensemble import PartitionEnsemble
 from flipcert.ensemble.white_box import WhiteBox
 
@@ -35,8 +36,9 @@ def formed_weights(
     if isinstance(model, CertifiedByWeights):
         linear = model.label_linear_
         return [(np.arange(linear.labels.n_labels), linear.formed(X, rows))]
-    electorate = model.electorate_ if isinstance(model, PartitionEnsemble) else None
-    if not isinstance(electorate, WhiteBox):
+    asked = model.electorate_ if isinstance(model, PartitionEnsemble) else None
+    electorate = asked.inner if isinstance(asked, Assembly) else asked
+    if asked is None or not isinstance(electorate, WhiteBox):
         return None
-    weights = electorate.weights.formed(np.asarray(X, model.dtype_), rows)
+    weights = electorate.weights.formed(np.asarray(X, model.dtype_), rows, asked.bytes_per_row)
     return [(voter.members, own) for voter, own in zip(electorate.voters, weights, strict=True)]

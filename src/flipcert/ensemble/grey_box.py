@@ -13,6 +13,7 @@ from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.cluster.engines import current_engine
 from flipcert.ensemble.asking import costs_of_vote
 from flipcert.ensemble.electorate import Electorate, rows_come
+from flipcert.ensemble.ranking import rank
 from flipcert.ensemble.voters import Voter, vote
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.rule import VoteRule
@@ -52,6 +53,10 @@ class GreyBox(Electorate):
     def votes(self, X: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
         """Class index that each voter votes for."""
         return np.stack(self._ask(self._vote_of, X[:n_rows]), axis=1)
+
+    def rankings(self, X: NDArray[Any], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Class indices in the order of each voter: what it votes for, which costs are about, then by its scores."""
+        return np.stack(self._ask(self._ranking_of, X[:n_rows]), axis=1), np.zeros(n_rows, np.bool_)
 
     def ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
         """Votes and bounds on the cost of every change of a vote."""
@@ -108,6 +113,10 @@ class GreyBox(Electorate):
     def _vote_of(self, asked: tuple[int, NDArray[Any]]) -> NDArray[np.int64]:
         voter, rows = self.voters[asked[0]], asked[1]
         return vote(voter.model, self._seen_by(voter, rows), self._classes)
+
+    def _ranking_of(self, asked: tuple[int, NDArray[Any]]) -> NDArray[np.int64]:
+        voter, rows = self.voters[asked[0]], asked[1]
+        return rank(voter.model, self._seen_by(voter, rows), self._classes, first=self._vote_of(asked))
 
     def _costs_of(self, threat: Threat, exact: bool, asked: tuple[int, NDArray[Any]]) -> FlipCosts:
         i, rows = asked

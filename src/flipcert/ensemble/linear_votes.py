@@ -14,6 +14,7 @@ from flipcert.ensemble.black_box import blackbox_ballots
 from flipcert.ensemble.closing import close_plans
 from flipcert.ensemble.colluding import Collusion
 from flipcert.ensemble.electorate import Electorate, step_of
+from flipcert.ensemble.linear_rankings import exact_rankings, reversing_costs
 from flipcert.ensemble.open_vote import OpenVote
 from flipcert.ensemble.placing import placed, room_for_placing
 from flipcert.ensemble.voter_weights import VoterWeights
@@ -193,6 +194,12 @@ class LinearVotes(Electorate):
 
     def _poll(self, X: NDArray[Any], n_rows: int, threat: Threat) -> Ballots:
         """Votes, any of which one unit of the threat may turn."""
+        votes, sensitive = self.cast(X, n_rows)
+        # Who has no row left votes for the first class of whatever label space is left.
+        return replace(blackbox_ballots(self, votes, threat, steady=False), sensitive=sensitive)
+
+    def cast(self, X: NDArray[Any], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Class index that each voter votes for, and whether rounding might change one of a row."""
         votes, offset = np.empty((n_rows, len(self.voters)), np.int64), np.zeros((n_rows, self.n_classes))
         sensitive = np.zeros(n_rows, np.bool_)
         with self.weights.lent(X, n_rows) as (weights, tolerance):
@@ -201,8 +208,35 @@ class LinearVotes(Electorate):
                 scores, votes[:, i] = score_block(own, labels, offset)
                 second, first = np.sort(scores, axis=1)[:, -2:].T
                 sensitive |= (tolerance[:, i] > 0) & (first - second <= tolerance[:, i])
-        # Who has no row left votes for the first class of whatever label space is left.
-        return replace(blackbox_ballots(self, votes, threat, steady=False), sensitive=sensitive)
+        return votes, sensitive
+
+    def rankings(self, X: NDArray[Any], n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Class indices by the exact scores of each voter, best first, and whether rounding might change a row."""
+        rankings = np.empty((n_rows, len(self.voters), self.n_classes), np.int64)
+        sensitive = np.zeros(n_rows, np.bool_)
+        with self.weights.lent(X, n_rows) as (weights, tolerance):
+            for i, labels in enumerate(self._labels):
+                own = np.ascontiguousarray(weights[:, self.weights.of(i)])
+                rankings[:, i], closest = exact_rankings(own, labels)
+                sensitive |= (tolerance[:, i] > 0) & (closest <= tolerance[:, i])
+        return rankings, sensitive
+
+    def reversing_costs(
+        self, X: NDArray[Any], n_rows: int, rivals: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Flips that have each voter prefer each class to the rival of the row, and whether rounding might change any.
+
+        Exact: the cheapest way to lift one class above one other.
+        """
+        costs = np.empty((n_rows, len(self.voters), self.n_classes), np.int64)
+        sensitive = np.zeros(n_rows, np.bool_)
+        with self.weights.lent(X, n_rows) as (weights, tolerance):
+            for i, labels in enumerate(self._labels):
+                own = np.ascontiguousarray(weights[:, self.weights.of(i)])
+                found, margin = reversing_costs(own, labels, rivals)
+                costs[:, i] = self.lifted(found, i)
+                sensitive |= (tolerance[:, i] > 0) & (margin <= tolerance[:, i])
+        return costs, sensitive
 
     def _closed_ballots(self, X: NDArray[Any], n_rows: int, threat: Threat, exact: bool, time_limit: float) -> Ballots:
         """Ballots with bounds; if ``exact``, those are solved that the cheapest change of a vote uses."""

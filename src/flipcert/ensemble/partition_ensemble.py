@@ -18,14 +18,15 @@ from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.magnitude import told_with
 from flipcert.engine.watch import Watcher, counted, current_watcher
-from flipcert.ensemble.black_box import BlackBox
+from flipcert.ensemble.assembly import Assembly
 from flipcert.ensemble.electorate import Electorate
-from flipcert.ensemble.grey_box import GreyBox
-from flipcert.ensemble.partition import assign_partitions
-from flipcert.ensemble.parts import cut
-from flipcert.ensemble.voters import Voter, fit_voter, is_label_linear, is_white_box
+from flipcert.ensemble.gathering import gathered
+from flipcert.ensemble.parts import cut, numbers_of_labels
+from flipcert.ensemble.ranking import require_scores
+from flipcert.ensemble.sharing import assign_buckets, check_copies, users_of_buckets
+from flipcert.ensemble.voters import fit_voter, is_label_linear
 from flipcert.ensemble.votes.ballots import Ballots
-from flipcert.ensemble.votes.plurality import Plurality
+from flipcert.ensemble.votes.reach import Buckets
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
 from flipcert.labels.steps import final_step, require_classifier, takes_a_kernel_matrix
@@ -47,9 +48,9 @@ _WHERE_ROWS_GO = {
 class PartitionEnsemble(CertifiedClassifier):
     """Ensemble over disjoint partitions of the training set; the class with most votes is the prediction.
 
-    A flipped label reaches one base classifier only. Knowing nothing else, each flip may change one vote: the
-    black-box certificate (SS-DPA), for any deterministic base classifier. Knowing how many flips each vote takes, the
-    white-box certificate (EnsembleCert) is at least as large.
+    A flipped label reaches one base classifier only, unless ``copies`` are asked for. Knowing nothing else, each flip
+    may change one vote: the black-box certificate (SS-DPA), for any deterministic base classifier. Knowing how many
+    flips each vote takes, the white-box certificate (EnsembleCert) is at least as large.
 
     Parameters
     ----------
@@ -68,16 +69,24 @@ class PartitionEnsemble(CertifiedClassifier):
         The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
         attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
     random_state : int, default=0
-        Seed of the "random" rule.
+        Seed of the "random" rule, and of which base classifiers share rows.
     n_jobs : int, optional
         Threads; all cores by default.
+    vote : {"majority", "runoff"}, default="majority"
+        What makes a winner of votes. "runoff" (Run-Off Election): of the two classes with most votes, the one that more
+        base classifiers prefer, by their scores; ties to the class that comes first. It needs ``decision_function`` or
+        ``predict_proba`` of the base classifier, and knows no attacks.
+    copies : int, default=1
+        How many base classifiers each row is given to. Above 1 (Finite Aggregation) the rule of ``partition`` cuts
+        ``n_partitions * copies`` buckets, and as many base classifiers are trained on ``copies`` of them each. A flip
+        then reaches ``copies`` votes, so their costs do not add up: the certificate is black-box, whatever the base.
 
     Attributes
     ----------
     classes_ : ndarray
         The label space, sorted; ties go to the class that comes first.
     partition_ : ndarray of int64
-        Partition of each training row; of each annotation, with ``partition="source"``.
+        Partition of each training row, or bucket, with copies; of each annotation, with ``partition="source"``.
     estimators_ : list
         The fitted base classifiers.
     C_max_ : float
@@ -103,6 +112,8 @@ class PartitionEnsemble(CertifiedClassifier):
         classes: ArrayLike | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
+        vote: str = "majority",
+        copies: int = 1,
     ) -> None:
         self.estimator = estimator
         self.n_partitions = n_partitions
@@ -110,6 +121,8 @@ class PartitionEnsemble(CertifiedClassifier):
         self.classes = classes
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.vote = vote
+        self.copies = copies
 
     def __sklearn_tags__(self) -> Tags:
         """Tell cross-validation whether the base classifier takes a precomputed kernel."""
@@ -119,6 +132,10 @@ class PartitionEnsemble(CertifiedClassifier):
 
     def _check_parameters(self) -> None:
         require_classifier(self.estimator, "KernelSVM()")
+        check_choice(self.vote, "vote", ("majority", "runoff"))
+        check_copies(self.copies, self.n_partitions, self.random_state)
+        if self.vote == "runoff":
+            require_scores(self.estimator)
 
     def _fit(self, training: TrainingSet) -> None:
         """Partition the training set and fit a base classifier on each part."""
@@ -129,27 +146,19 @@ class PartitionEnsemble(CertifiedClassifier):
         # All labels of a source go together, also where they are about rows that others have labelled too.
         deals_labels = isinstance(self.partition, str) and self.partition == "source"
         dealt = training.annotations.row[:, None] if deals_labels and training.annotations is not None else inputs
-        self.partition_ = assign_partitions(
-            dealt, self.n_partitions, self.partition, self.random_state, training.labels.sources
+        self.partition_ = assign_buckets(
+            dealt, self.n_partitions, self.copies, self.partition, self.random_state, training.labels.sources
         )
+        users = users_of_buckets(self.n_partitions, self.copies, self.random_state)
         self.dtype_ = inputs.dtype
         self._pairwise = pairwise
         self._rule = self.partition if isinstance(self.partition, str) else "given"
-        fitted = counted(self.n_partitions, "partitions")
-        parts = cut(training, self.partition_, self.n_partitions, pairwise, deals_labels)
+        fitted = counted(users.shape[0], "partitions")
+        parts = cut(training, self.partition_, users, pairwise, deals_labels)
         voters = map_tasks(partial(fit_voter, self.estimator, self.classes_), parts, self.n_jobs, done=fitted)
-        self.electorate_ = self._electorate(voters)
+        buckets = Buckets(numbers_of_labels(training, self.partition_, deals_labels), users, self._labels)
+        self.electorate_ = gathered(self.estimator, voters, self.classes_, self.vote, buckets, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]
-
-    def _electorate(self, voters: list[Voter]) -> Electorate:
-        """All voters together, with as much as is known about them."""
-        labels, rule = self._labels, Plurality()
-        if not is_white_box(self.estimator):
-            return BlackBox(voters, self.classes_, labels, rule)
-        plain = is_label_linear(self.estimator) and all(voter.members.size for voter in voters)
-        if plain and not any(voter.label_linear.weights.has_offset for voter in voters):
-            return WhiteBox(voters, labels, rule, self._pairwise)
-        return GreyBox(voters, self.classes_, labels, rule, self._pairwise, self.n_jobs)
 
     @property
     def C_max_(self) -> float:
@@ -158,9 +167,8 @@ class PartitionEnsemble(CertifiedClassifier):
         return min(voter.estimator.C_max_ for voter in self.electorate_.voters if voter.members.size)
 
     def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Votes of all classes, and the class with most of them, ties to the smaller one."""
-        votes = self._votes(X)
-        counts = self.electorate_.rule.scores(votes, self.classes_.size)
+        """Votes of all classes, and the class that wins: it has most of them, ties to the smaller one."""
+        counts = np.concatenate(self.ask(X, lambda voters, block, n_rows: voters.scores(block, n_rows)))
         return counts.astype(np.float64), counts.argmax(axis=1)
 
     def _refusal(self, threat: Threat) -> str | None:
@@ -186,8 +194,7 @@ class PartitionEnsemble(CertifiedClassifier):
 
     def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
         def costs(voters: Electorate, block: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
-            ballots = voters.ballots(block, n_rows, threat, bound == "exact", time_limit)
-            return voters.outcome(threat).reach_costs(ballots, bound, time_limit)
+            return voters.reach_costs(block, n_rows, threat, bound, time_limit)
 
         return np.concatenate(self.ask(X, costs, threat=threat))
 
@@ -238,6 +245,11 @@ class PartitionEnsemble(CertifiedClassifier):
         check_choice(bound, "bound", ("lower", "upper"))
         check_choice(method, "method", ("best", "published"))
         check_is_fitted(self)
+        if isinstance(self.electorate_, Assembly):
+            raise ValueError(
+                "voter_costs are for ensemble_radius, which is about a majority of voters that share no labels; got "
+                f"vote={self.vote!r}, copies={self.copies}. Ask certify."
+            )
         if method == "published" and not isinstance(self.electorate_, WhiteBox):
             raise ValueError(
                 f'method="published" needs a label-linear base classifier, such as KernelRidge; got {self.estimator!r}.'
@@ -252,7 +264,7 @@ class PartitionEnsemble(CertifiedClassifier):
         costs = [part.lower if bound == "lower" else part.upper for part in parts]
         return np.concatenate([part.votes for part in parts]), np.concatenate(costs)
 
-    @available_if(lambda self: is_label_linear(self.estimator))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: is_label_linear(self.estimator) and self.vote == "majority")  # type: ignore[untyped-decorator]
     def replay(self, X: ArrayLike, witness: Witness) -> NDArray[np.float64]:
         """Votes for each class at one point while the labels of a witness are changed, one after the other.
 

@@ -49,24 +49,36 @@ class Part:
     annotations: Annotations | None = None
 
 
-def cut(
-    training: TrainingSet, numbers: NDArray[np.int64], n_partitions: int, pairwise: bool, deals_labels: bool = False
-) -> Iterator[Part]:
-    """All parts, given the partition of each row, or of each label of a row; of a kernel matrix, columns are cut too.
+def numbers_of_labels(training: TrainingSet, numbers: NDArray[np.int64], deals_labels: bool) -> NDArray[np.int64]:
+    """Partition of each label, given that of each row, or of each label of a row."""
+    annotations = training.annotations
+    return numbers if annotations is None or deals_labels else numbers[annotations.row]
 
-    A row with labels in several partitions is in each of these.
+
+def cut(
+    training: TrainingSet,
+    numbers: NDArray[np.int64],
+    users: NDArray[np.int64],
+    pairwise: bool,
+    deals_labels: bool = False,
+) -> Iterator[Part]:
+    """All parts, given the bucket of each row, or of each label of a row; of a kernel matrix, columns are cut too.
+
+    ``users`` are the parts that each bucket is in, one row a bucket: itself, unless parts share buckets. A row with
+    labels in several partitions is in each of these.
     """
     inputs, sources, annotations = training.inputs, training.labels.sources, training.annotations
+    n_partitions, apart = users.shape[0], users.shape[1] == 1
     # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
-    in_file = is_large(inputs) and not pairwise and (annotations is None or not deals_labels)
+    in_file = is_large(inputs) and not pairwise and apart and (annotations is None or not deals_labels)
     together = RowsByPartition(inputs, numbers, n_partitions) if in_file else None
-    of_labels = numbers if annotations is None or deals_labels else numbers[annotations.row]
+    of_labels = numbers_of_labels(training, numbers, deals_labels)
 
     def selected(values: NDArray[Any] | None, members: NDArray[np.int64]) -> SelectedRows | None:
         return None if values is None else SelectedRows(values, members)
 
     for number in range(n_partitions):
-        members = rows = np.flatnonzero(of_labels == number)
+        members = rows = np.flatnonzero((users == number).any(axis=1)[of_labels])
         labels = None
         if annotations is not None and members.size:
             labels, rows = annotations.some(members, number)

@@ -79,12 +79,13 @@ class VoterWeights:
         with self._buffers.borrow((X.shape[0], int(self.bounds[-1])), self._dtype) as buffer:
             yield self._form(X, n_rows, buffer)
 
-    def formed(self, X: NDArray[Any], rows: NDArray[np.int64]) -> list[NDArray[Any]]:
+    def formed(self, X: NDArray[Any], rows: NDArray[np.int64], bytes_per_row: int | None = None) -> list[NDArray[Any]]:
         """The very weights that a job on all of X uses for some of its rows: those of each voter.
 
-        A product may round differently in another block, so whole blocks of the job are formed.
+        A product may round differently in another block, so whole blocks of the job are formed; ``bytes_per_row`` are
+        those of the job, if it holds more than weights.
         """
-        height = block_rows(X.shape[0], self.bytes_per_row)
+        height = block_rows(X.shape[0], bytes_per_row or self.bytes_per_row)
         weights = np.empty((rows.size, int(self.bounds[-1])), self._dtype)
         for start in np.unique(rows // height * height).tolist():
             asked = np.flatnonzero((rows >= start) & (rows < start + height))

@@ -242,7 +242,9 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
     trusted = f"{best.exposure.n_trusted:,}" if best.reach else "all"
     remark = f"{trusted} of them trusted, " if best.exposure.n_trusted else ""
     remark += "" if best.exposure.n_sources is None else f"from {plural(best.exposure.n_sources, 'source')}, "
-    remark += f"in {plural(n, 'partition')}" if n > 1 else "one model"
+    n_copies = best.result.n_copies
+    remark += f"in {plural(n, 'partition')}" if n > 1 or n_copies > 1 else "one model"
+    remark += f", {n_copies} copies" if n_copies > 1 else ""
     figures.append(("training labels", f"{c.n_labels:,}", remark))
     return figures
 

@@ -147,10 +147,15 @@ def _votes_alone(results: Sequence[Result]) -> list[tuple[str, str]]:
     noun = unit_of(results[0].certificates.threat).noun
     if len({result.certificates.threat for result in results}) > 1:
         noun = "part of an attack"
-    meaning = f"What follows from the votes of the ensemble if every {noun} could change one vote (black-box). "
+    copies = {result.n_copies for result in results if result.certificates.blackbox_radius is not None}
+    changed = (
+        "one vote" if copies == {1} else f"{copies.pop()} votes" if len(copies) == 1 else "each vote of its copies"
+    )
+    votes = "votes and preferences" if any(r.settings.get("vote") == "runoff" for r in results) else "votes"
+    meaning = f"What follows from the {votes} of the ensemble if every {noun} could change {changed} (black-box). "
     if noun == unit_of(SOURCES.name).noun:
-        meaning = "What follows from the votes of the ensemble if a source could change every vote that its labels had "
-        meaning += "a part in (black-box). "
+        meaning = f"What follows from the {votes} of the ensemble if a source could change every vote that its labels "
+        meaning += "had a part in (black-box). "
     if all(np.array_equal(radius, votes) for radius, votes in pairs):
         return [("Votes alone", meaning + "The radii shown here are no larger.")]
     return [

@@ -216,6 +216,11 @@ class Result:
         return int(self.certificates.model.get("partitions", 1))
 
     @property
+    def n_copies(self) -> int:
+        """How many voters each row is given to."""
+        return int(self.certificates.model.get("copies", 1))
+
+    @property
     def settings(self) -> dict[str, Any]:
         """All else that is known of the model."""
         return {name: value for name, value in self.certificates.model.items() if name not in ("model", "partitions")}

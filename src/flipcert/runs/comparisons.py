@@ -27,6 +27,10 @@ SORTED = Comparison("radii", "one model: all gains sorted, and added up as whole
 KNAPSACK = Comparison("radii", "ensembles: exact cost of every vote, then dynamic programming")
 MET = Comparison("radii", "ensembles, weights of both signs: two bounds of that kind, which meet")
 BETWEEN = Comparison("radii", "ensembles, weights of both signs: between two such bounds")
+RECOUNT = Comparison(
+    "radii by votes", "run-off or copies: votes and preferences counted, all pairs of classes looked at"
+)
+ELECTED = Comparison("radii", "run-off or copies: none below the one by votes, and all within the labels")
 BELOW = Comparison("radii", "smoothing: at most the exact radius of the same ridge regression")
 HELD = Comparison("radii", "no weights, so not computed again: not enough to remove a class")
 SMALLER = Comparison("radii", "no weights, so not computed again: smaller than the replayed attack")
@@ -59,6 +63,8 @@ COMPARISONS = (
     KNAPSACK,
     MET,
     BETWEEN,
+    RECOUNT,
+    ELECTED,
     BELOW,
     HELD,
     SMALLER,

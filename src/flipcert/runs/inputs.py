@@ -66,9 +66,8 @@ class ModelInputs:
         by_content = settings.partition_rule != "source"
         if model is not base and by_content and (kernel is not None or self._partition_by is not None):
             content = X_train if self._partition_by is None else self._partition_by
-            model.set_params(
-                partition=assign_partitions(content, settings.partitions, settings.partition_rule, settings.seed)
-            )
+            n_buckets = settings.partitions * settings.copies
+            model.set_params(partition=assign_partitions(content, n_buckets, settings.partition_rule, settings.seed))
         if kernel is None:
             return X_train, X_test, model
         key = settings.kernel_identity()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.datasets.table import Table
+from flipcert.ensemble.assembly import Assembly
 from flipcert.ensemble.formed_weights import formed_weights
 from flipcert.labels.threats import DELETIONS, FLIPS, SOURCES
 from flipcert.report.words import Exposure, plural
@@ -19,12 +20,14 @@ from flipcert.runs.comparisons import (
     BELOW,
     BETWEEN,
     CHANGED,
+    ELECTED,
     HELD,
     IN_FLIPS,
     KNAPSACK,
     MET,
     NOT_AGAIN,
     RANGE,
+    RECOUNT,
     REPLAYED,
     RERUN,
     SMALLER,
@@ -40,14 +43,15 @@ from flipcert.runs.comparisons import (
 )
 from flipcert.runs.inputs import scaled_features
 from flipcert.runs.plain_changes import changes_opinion
+from flipcert.runs.plain_elections import opinion_on_election, ranked, units_of
 from flipcert.runs.plain_rows import replay_lines
 from flipcert.runs.plain_sources import source_opinion
 from flipcert.runs.plain_weights import weights_are_right
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import IN_FLIPS as STORED_IN_FLIPS
 from flipcert.runs.stored_run import Flip
-from flipcert.verify.exact import Voter
-from flipcert.verify.opinion import Opinion, opinion_on_ensemble, opinion_on_model, opinion_on_votes
+from flipcert.verify.exact import NEVER, Voter
+from flipcert.verify.opinion import Opinion, opinion_on_ensemble, opinion_on_model, opinion_on_votes, removal_cost
 from flipcert.verify.replay import replay
 
 # Models whose radii are computed again from weights.
@@ -93,8 +97,13 @@ class Refit:
     def opinions(self) -> Iterator[Opinion]:
         """A second opinion on each row."""
         classes, open_space = self.model.classes_, self.settings.classes is None
+        if self._is_assembly:
+            yield from self._elections()
+            return
         if self.train.rows is not None and (self.settings.partitions > 1 or self._weights is None):
-            yield from self._predictions()
+            yield from self._predictions(
+                " on several labels a row were not computed a second time, only compared with known attacks"
+            )
             return
         codes, free = np.searchsorted(classes, np.asarray(self.train.y)), free_labels(self.train)
         partition = getattr(self.model, "partition_", np.zeros(codes.size))
@@ -109,12 +118,37 @@ class Refit:
             own = [weights[t].tolist() for _, weights in self._weights]
             yield ask([Voter.of(w, *pair, classes.size) for w, pair in zip(own, labels, strict=True)], open_space)
 
-    def _predictions(self) -> Iterator[Opinion]:
-        """Opinions on predictions alone, where rows have several labels and there is more than one sum of weights."""
-        self.verification.leave_out(
-            f"Radii of {self.settings.name} on several labels a row were not computed a second time, only compared "
-            "with known attacks."
-        )
+    @cached_property
+    def _is_assembly(self) -> bool:
+        """Whether more decides than a majority of voters that share no labels."""
+        return isinstance(getattr(self.model, "electorate_", None), Assembly)
+
+    def _elections(self) -> Iterator[Opinion]:
+        """Opinions on run-offs and on voters that share labels: votes are counted again where they are sums."""
+        if self._weights is None or self.train.rows is not None:
+            yield from self._predictions(" were not computed a second time")
+            return
+        self._compare_weights(self._weights)
+        if self.settings.copies == 1:
+            self.verification.leave_out(
+                f"What flip costs add to radii of {self.settings.name} was not computed a second time."
+            )
+        (codes, free, n_classes), members = self._labels, [own.tolist() for own, _ in self._weights]
+        units = units_of(self.model.partition_.tolist(), free, members)
+        open_space = self.settings.classes is None and n_classes > 2
+        removal = removal_cost([(codes, free)], n_classes) if open_space else NEVER
+        held = [[codes[i] for i in own] for own in members]
+        for t in range(self.rows.size):
+            orders = [
+                ranked(weights[t].tolist(), y, n_classes) for (_, weights), y in zip(self._weights, held, strict=True)
+            ]
+            strays = any(order[0] not in y for order, y in zip(orders, held, strict=True))
+            by_run_off = self.settings.vote == "runoff"
+            yield opinion_on_election(orders, units, by_run_off, len(codes), removal if strays else NEVER)
+
+    def _predictions(self, unchecked: str) -> Iterator[Opinion]:
+        """Opinions on predictions alone, where there is no second way to radii."""
+        self.verification.leave_out(f"Radii of {self.settings.name}{unchecked}.")
         for winner in np.searchsorted(self.model.classes_, self.model.predict(self.X_test)[self.rows]).tolist():
             yield Opinion(winner, 0, self.train.n_labels)
 
@@ -142,6 +176,13 @@ class Refit:
         label = None if self.test.y is None else self.test.y[line["row"]].item()
         told = f"label {line.get('label')}, exact {line.get('exact')}"
         note(TOLD, place, told, f"label {label}, exact {radius == upper}")
+        if in_flips and self._is_assembly:
+            by_votes, n_labels = line["blackbox_radius"], self.train.n_labels
+            if opinion.by_votes is not None:
+                note(RECOUNT, place, by_votes, opinion.by_votes)
+            agrees = 0 <= by_votes <= radius <= upper <= n_labels
+            note(ELECTED, place, f"{by_votes}, {_span(radius, upper)}", f"in order, up to {n_labels}", agrees)
+            return
         if not in_flips or (self.train.rows is not None and self.settings.partitions > 1):
             self._compare_other(line, opinion)
             return

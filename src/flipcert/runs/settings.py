@@ -81,6 +81,7 @@ MODELS = {
     ),
     "milp-svm": _Choice(MilpSVM, {"kernel": "ntk", "C": 1.0}, limited=True),
 }
+VOTES = ("majority", "runoff")
 SCALES: Mapping[str, Callable[[], Any]] = {
     "none": FunctionTransformer,
     "centre": partial(StandardScaler, with_std=False),
@@ -111,6 +112,10 @@ class Settings:
         The label space, if it is larger than what the labels show.
     time_limit : float
         Seconds for a test point, for models that can be limited.
+    vote : str
+        What makes a winner of the votes of partitions: one of ``VOTES``.
+    copies : int
+        How many voters each row is given to.
     """
 
     model: str = "svm"
@@ -121,14 +126,18 @@ class Settings:
     scale: str = "none"
     classes: tuple[Any, ...] | None = None
     time_limit: float = 60.0
+    vote: str = "majority"
+    copies: int = 1
 
     def __post_init__(self) -> None:
-        chosen = (("model", self.model, MODELS), ("scale", self.scale, SCALES))
+        chosen = (("model", self.model, MODELS), ("scale", self.scale, SCALES), ("vote", self.vote, VOTES))
         for name, value, known in (*chosen, ("partition-rule", self.partition_rule, RULES)):
             if value not in known:
                 raise ValueError(f"--{name} must be one of {', '.join(known)}; got {value!r}.")
         if self.partitions < 1:
             raise ValueError(f"--partitions must be at least 1; got {self.partitions}.")
+        if self.copies < 1:
+            raise ValueError(f"--copies must be at least 1; got {self.copies}.")
         complete = dict(MODELS[self.model].options)
         if "kernel" in complete:
             kernel = self.options.get("kernel", complete["kernel"])
@@ -163,6 +172,8 @@ class Settings:
             classes=self.classes,
             random_state=self.seed,
             n_jobs=n_jobs,
+            vote=self.vote,
+            copies=self.copies,
         )
 
     def scaler(self) -> Any:
@@ -180,7 +191,13 @@ class Settings:
             identity["classes"] = list(self.classes)
         if self.partitions > 1:
             identity["partition_rule"] = self.partition_rule
-        if MODELS[self.model].seeded or (self.partitions > 1 and self.partition_rule == "random"):
+            # Said only where it is not as it always was, so that runs of before are still the same runs.
+            if self.vote != "majority":
+                identity["vote"] = self.vote
+            if self.copies > 1:
+                identity["copies"] = self.copies
+        by_seed = self.partitions > 1 and (self.partition_rule == "random" or self.copies > 1)
+        if MODELS[self.model].seeded or by_seed:
             identity["seed"] = self.seed
         if MODELS[self.model].limited:
             identity["time_limit"] = self.time_limit
@@ -213,6 +230,10 @@ class Settings:
         if "reg" in options:
             parts.append(f"reg {options['reg']:g}")
         parts.append("one model" if self.partitions == 1 else f"{self.partitions} partitions")
+        if self.partitions > 1 and self.copies > 1:
+            parts.append(f"{self.copies} copies")
+        if self.partitions > 1 and self.vote == "runoff":
+            parts.append("run-off")
         return ", ".join(parts)
 
     def _described(self) -> str:

@@ -34,7 +34,7 @@ def opinion_on_model(voters: list[Voter], open_space: bool) -> Opinion:
 def opinion_on_votes(votes: list[int], labels: list[Labels], n_classes: int, open_space: bool) -> Opinion:
     """Voters of whom only votes and labels are known: one flip may turn each to any class, if it has one to flip."""
     winner, cost = election(votes, [[1 if any(free) else NEVER] * n_classes for _, free in labels], n_classes)
-    removal = _removal_cost(labels, n_classes) if open_space and n_classes > 2 else NEVER
+    removal = removal_cost(labels, n_classes) if open_space and n_classes > 2 else NEVER
     most = min(sum(len(y) for y, _ in labels), removal - 1)
     return Opinion(winner, min(cost - 1, most), most, by_votes=min(cost - 1, most))
 
@@ -72,7 +72,7 @@ def election(votes: list[int], costs: Sequence[list[int]], n_classes: int) -> tu
     return first, best
 
 
-def _removal_cost(labels: list[Labels], n_classes: int) -> int:
+def removal_cost(labels: list[Labels], n_classes: int) -> int:
     """Fewest flips that remove a class: all of its labels, if none of them is trusted."""
     pairs = [pair for y, free in labels for pair in zip(y, free, strict=True)]
     held = [[free for label, free in pairs if label == c] for c in range(n_classes)]

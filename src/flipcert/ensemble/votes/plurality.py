@@ -18,6 +18,7 @@ from flipcert.ensemble._jit.outcome import (
 from flipcert.ensemble._jit.winning import reach_lower, reach_upper
 from flipcert.ensemble.votes.ballots import Ballots, in_units
 from flipcert.ensemble.votes.integer_program import exact_reach
+from flipcert.ensemble.votes.poll import AboutLabels
 from flipcert.ensemble.votes.radius import change_costs, count_votes
 from flipcert.ensemble.votes.table import certificates_of_table
 from flipcert.exceptions import UnsolvedError
@@ -103,13 +104,17 @@ def cheapest_plans(ballots: Ballots, most: int) -> tuple[NDArray[np.int64], ...]
     return rows, cost[rows], plans, after
 
 
+def proven_in_label_space(costs: NDArray[np.int64], facts: AboutLabels) -> NDArray[np.int64]:
+    """Costs of changing the winner, of which those that were found in a fixed label space hold up to its change."""
+    # Voters may have been told of the label space: with a class of it removed, anything could be.
+    removal = facts.threat.to_remove(facts.labels).min()
+    return np.minimum(costs, np.where(facts.steady, facts.unreachable, removal))
+
+
 def certificates_in_label_space(table: NDArray[np.int64], ballots: Ballots) -> Certificates:
     """Certificates of what was found in a fixed label space."""
-    # Voters may have been told of the label space: with a class of it removed, anything could be.
-    removal = ballots.threat.to_remove(ballots.labels).min()
-    smallest = np.where(ballots.steady, ballots.unreachable, removal)
     table[:, LOWER_COST], table[:, BLACKBOX_COST] = (
-        np.minimum(table[:, own], smallest) for own in (LOWER_COST, BLACKBOX_COST)
+        proven_in_label_space(table[:, own], ballots) for own in (LOWER_COST, BLACKBOX_COST)
     )
     table[:, SENSITIVE] = ballots.sensitive
     return certificates_of_table(table, ballots.labels, ballots.threat)
@@ -127,7 +132,7 @@ def blackbox_table(
     return table
 
 
-def costs_in_label_space(ballots: Ballots, costs: NDArray[np.int64], bound: str) -> NDArray[np.int64]:
+def costs_in_label_space(ballots: AboutLabels, costs: NDArray[np.int64], bound: str) -> NDArray[np.int64]:
     """Costs where classes may be flipped away: proven up to there, and of attacks that cannot do so."""
     labels, steady, threat = ballots.labels, ballots.steady, ballots.threat
     proven = np.where(steady[:, None], costs, np.minimum(costs, threat.to_remove_another(labels)))
