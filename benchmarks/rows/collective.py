@@ -25,14 +25,14 @@ def rows(settings: Settings) -> Iterator[Record]:
     model = flipcert.KernelRidge("linear", reg=10.0).fit(small.train[:600], small.labels[:600])
     for budget in settings.size((2, 4, 8, 12), (2,)):
         record = _record(settings, small, model, small.test[:160], _truth(small)[:160], budget, 10.0, "digits")
-        limit = settings.size(120.0, 10.0)
+        limit = settings.size(60.0, 10.0)
         record.details |= {"program": _program(model, small, budget, limit), "program_limit": limit}
         yield record
     features = cifar10(settings.n_train, settings.size(500, 100), standardised=True)
     model = flipcert.KernelRidge("linear", reg=REG).fit(features.train, features.labels)
-    for limit in settings.size((15.0, 60.0, 240.0), (10.0,)):
-        for budget in settings.size((10, 50, 100, 200), (10,)):
-            yield _record(settings, features, model, features.test, _truth(features), budget, limit, "cifar10-500")
+    jobs = [(limit, budget) for limit in (15.0, 60.0) for budget in (10, 50, 100, 200)] + [(240.0, 200)]
+    for limit, budget in settings.size(jobs, [(10.0, 10)]):
+        yield _record(settings, features, model, features.test, _truth(features), budget, limit, "cifar10-500")
     yield _of_all(settings)
 
 
