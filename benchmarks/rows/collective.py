@@ -28,12 +28,12 @@ def rows(settings: Settings) -> Iterator[Record]:
         limit = settings.size(60.0, 10.0)
         record.details |= {"program": _program(model, small, budget, limit), "program_limit": limit}
         yield record
+    yield _of_all(settings)
     features = cifar10(settings.n_train, settings.size(500, 100), standardised=True)
     model = flipcert.KernelRidge("linear", reg=REG).fit(features.train, features.labels)
     jobs = [(limit, budget) for limit in (15.0, 60.0) for budget in (10, 50, 100, 200)] + [(240.0, 200)]
     for limit, budget in settings.size(jobs, [(10.0, 10)]):
         yield _record(settings, features, model, features.test, _truth(features), budget, limit, "cifar10-500")
-    yield _of_all(settings)
 
 
 def _truth(features: Features) -> Any:

@@ -60,6 +60,19 @@ def test_neighbors_do_not_depend_on_the_unit(scale, dtype, blobs):
         assert np.array_equal(scaled.radius, reference.radius)
 
 
+@pytest.mark.parametrize("model", [flipcert.WeightedNeighbors(), flipcert.LabelSpreading()])
+def test_one_far_row_does_not_make_all_others_alike_in_silence(model, blobs):
+    X, y, X_test, _ = blobs
+    far = np.vstack([X, np.full((1, X.shape[1]), 1e100)])
+    if isinstance(model, flipcert.WeightedNeighbors):  # a graph would join it with others
+        expected = model.fit(X, y).predict(X_test)
+        np.testing.assert_array_equal(model.fit(far, np.append(y, 0)).predict(X_test), expected)
+    assert np.unique(model.fit(far, np.append(y, 0)).predict(X_test)).size == 3
+    far[-1] = 1e165
+    with pytest.raises(ValueError, match=f"distances underflow: {len(X)} of {len(X) + 1} inputs are so much smaller"):
+        model.fit(far, np.append(y, 0))
+
+
 def test_neighbors_too_far_away(blobs):
     X, y, X_test, _ = blobs
     with pytest.raises(ValueError, match="distances overflow"), np.errstate(over="ignore"):

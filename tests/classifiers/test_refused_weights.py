@@ -327,8 +327,73 @@ def test_names_that_are_taken(blobs):
         def __init__(self, weights="uniform"):
             self.weights = weights
 
-    with pytest.raises(TypeError, match="Named has a parameter weights, which is the name of a method; choose another"):
+    with pytest.raises(TypeError, match="Named has a parameter weights, a name that LabelLinearClassifier keeps"):
         Named().fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["_labels", "classes_", "label_linear_", "_learned", "_description", "n_features_in_"])
+def test_labels_do_not_come_in_as_parameters(name, blobs):
+    """A parameter of the name of something that is fitted would be handed over with what was fitted."""
+    X, y, _, _ = blobs
+    scope = {}
+    exec(f"def __init__(self, {name}=None):\n    self.{name} = {name}", scope)
+    mine = type("Mine", (Linear,), {"__init__": scope["__init__"]})
+    with pytest.raises(TypeError, match=f"Mine has a parameter {name}, a name that LabelLinearClassifier keeps"):
+        mine().fit(X, y)
+
+
+def test_nothing_stands_between_parameters_and_the_copy_that_is_asked(blobs):
+    X, y, _, _ = blobs
+
+    class Looking(Linear):
+        def __init__(self, seen=None):
+            self.seen = seen
+
+        seen = property(lambda self: vars(self).get("_labels"), lambda self, value: None)
+
+    with pytest.raises(TypeError, match="Looking has a property seen in place of a parameter"):
+        Looking().fit(X, y)
+    for name in ("get_params", "set_params", "__setattr__"):
+        with pytest.raises(TypeError, match=f"Mine has a {name} of its own"):
+            type("Mine", (Linear,), {name: lambda self, *_, **__: {}})
+
+    class Learning(Linear):
+        def __init__(self, seen=None):
+            self.seen = seen
+
+        def fit_inputs(self, X):
+            super().fit_inputs(X)
+            self.seen = X
+
+    with pytest.raises(ValueError, match="fit_inputs of Learning changes its parameter seen"):
+        Learning().fit(X, y)
+
+
+def test_who_is_refused_is_not_fitted(blobs):
+    X, y, x, _ = blobs
+    model = Linear().fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full_like(X, np.nan), y)
+    with pytest.raises(NotFittedError):
+        model.predict(x)
+    failing = type("Failing", (Linear,), {"fit_inputs": lambda self, X: 1 / 0})()
+    with pytest.raises(ZeroDivisionError):
+        failing.fit(X, y)
+    for question in (failing.predict, failing.certify):
+        with pytest.raises(NotFittedError):
+            question(x)
+
+
+def test_parameters_of_ones_own_are_told_by_their_names(blobs):
+    X, y, x, _ = blobs
+
+    class Kernel(Linear):
+        def __init__(self, kernel="gaussian", n_partitions=3, model="mine", seed=1):
+            self.kernel, self.n_partitions, self.model, self.seed = kernel, n_partitions, model, seed
+
+    told = Kernel().fit(X, y).certify(x).model
+    assert told == {"model": "Kernel", "kernel": "gaussian", "n_partitions": 3, "model_": "mine", "seed_": 1}
+    assert Kernel(kernel=None).fit(X, y).certify(x).model["kernel"] is None
 
 
 def test_the_base_class_says_what_to_write(blobs):

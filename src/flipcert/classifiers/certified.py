@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from flipcert.classifiers.description import describe
 from flipcert.labels.annotations import Annotations
 from flipcert.labels.labels import Labels
+from flipcert.labels.own_methods import require_proven
 from flipcert.labels.threats import SOURCES, Threat, check_threat
 from flipcert.labels.training_set import TrainingSet, read_training_set
 from flipcert.labels.validation import check_choice, check_flag, check_number
@@ -110,6 +111,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        # Whoever is refused is not fitted, whatever was before.
+        self.__dict__.pop("_description", None)
         self._check_parameters()
         if isinstance(y, Annotations) and (reason := self._refusal_of_annotations()) is not None:
             raise ValueError(f"y must hold one label for each row of X; got Annotations, but {reason}.")
@@ -119,6 +122,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._fit(training)
         self._description = describe(self)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_description" in vars(self)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of each row.
@@ -262,6 +268,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _proven_threat(self, threat: str) -> Threat:
         """The threat of this name; a ValueError if there is none, or no proof for this model."""
+        require_proven(self, "certify")
         asked = check_threat(threat)
         check_is_fitted(self)
         reason = self._refusal(asked)

@@ -34,6 +34,8 @@ _KERNELS = {kind: name for name, kind in NAMED.items()}
 _WITHOUT_EFFECT = ("n_jobs", "verbose")
 # What is told only where somebody gave it.
 _IF_GIVEN = ("max_norm",)
+# What is told of every model, so that parameters of users' classes have to be called otherwise.
+_TAKEN = ("model", "partitions", "partition_rule", "seed", "vote", "copies", "preprocessing")
 _MOST_VALUES = 20
 _LONGEST_NAME = 120
 
@@ -56,7 +58,8 @@ def describe(model: Any) -> dict[str, Any]:
     for name in _IF_GIVEN:
         if name in given and given[name] is None:
             del given[name]
-    if "n_partitions" in given:
+    own = getattr(type(model), "parameters_are_its_own", False)
+    if "n_partitions" in given and not own:
         told = describe(given["estimator"]) | {"partitions": _plain(given["n_partitions"])}
         told["partition_rule"] = given["partition"] if isinstance(given["partition"], str) else "given"
         if given["vote"] != "majority":
@@ -67,9 +70,9 @@ def describe(model: Any) -> dict[str, Any]:
             told["seed"] = _plain(given["random_state"])
     else:
         told = {"model": _MODELS.get(type(model).__name__, type(model).__name__)}
-        if "kernel" in given:
+        if "kernel" in given and not own:
             told |= _describe_kernel(given.pop("kernel"))
-        told |= {name: _plain(value) for name, value in given.items()}
+        told |= {f"{name}_" if own and name in _TAKEN else name: _plain(value) for name, value in given.items()}
     if classes is not None:
         told["classes"] = _plain(np.unique(np.asarray(classes)))  # a label space is a set
     return told

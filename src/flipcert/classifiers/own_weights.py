@@ -8,18 +8,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
-from flipcert.labels.own_methods import require_proven
 from flipcert.labels.randomness import chances
-from flipcert.labels.threats import Threat
 from flipcert.linear.own_weights import OwnWeights, most_by_rounding, read_only, relative_difference
 from flipcert.linear.weights import Weights
 
 # Training rows that are fitted twice, to see whether the same weights come out.
 _REHEARSED = 32
-# What a subclass may write.
-_WRITTEN = ("fit_inputs", "weights", "weight_tile", "weight_rounding")
+# Parameters that all have.
+_GIVEN = ("classes", "n_jobs")
 # What a fitted model holds, beside what its class has.
-_KEPT = ("classes_", "label_linear_", "_labels", "_has_annotations", "_description", "_learned")
+_KEPT = (
+    "classes_", "label_linear_", "n_features_in_", "feature_names_in_", "_labels", "_has_annotations", "_description",
+    "_learned", "_unlabelled",
+)  # fmt: skip
 
 
 class LabelLinearClassifier(CertifiedByWeights):
@@ -77,8 +78,12 @@ class LabelLinearClassifier(CertifiedByWeights):
     classes: ArrayLike | None = None
     n_jobs: int | None = None
     n_samples_fit_: int
-    # Attributes that are there because fit_inputs set them.
+    # Attributes that are there because fit_inputs set them; and, during fit, a copy that was made before it saw labels.
     _learned: tuple[str, ...]
+    _unlabelled: LabelLinearClassifier
+
+    # Parameters are told by their names: a "kernel" here is none of flipcert's.
+    parameters_are_its_own = True
 
     _why_rows_must_stay = "weights of one's own may change when a row comes or goes"
 
@@ -167,26 +172,40 @@ class LabelLinearClassifier(CertifiedByWeights):
         """
         return None
 
-    def _make_weights(self, X: NDArray[Any]) -> Weights:
-        for name in self.__dict__.pop("_learned", ()):
+    def _check_parameters(self) -> None:
+        """Forget an earlier fit, and make a copy before a label is seen: only that copy is asked for weights."""
+        kind = type(self)
+        for name in kind._get_param_names():
+            if name.startswith("_") or name in _KEPT or (hasattr(LabelLinearClassifier, name) and name not in _GIVEN):
+                raise TypeError(
+                    f"{kind.__name__} has a parameter {name}, a name that LabelLinearClassifier keeps for itself; "
+                    "choose another."
+                )
+            if hasattr(getattr(kind, name, None), "__set__"):
+                raise TypeError(
+                    f"{kind.__name__} has a property {name} in place of a parameter, which may hold anything; store "
+                    "parameters as they are."
+                )
+        for name in (*self.__dict__.get("_learned", ()), *_KEPT):
             self.__dict__.pop(name, None)
+        self._unlabelled = clone(self)
+
+    def _make_weights(self, X: NDArray[Any]) -> Weights:
         weights, learned = self._fitted_to(X)
         weights.require_steady(X)
         self._require_repeatable(X, weights)
+        del self._unlabelled
         self.__dict__.update(learned)
         self._learned = tuple(learned)
         return weights
 
     def _fitted_to(self, X: NDArray[Any]) -> tuple[OwnWeights, dict[str, Any]]:
         """Weights of a copy of the estimator that never saw a label, fitted to inputs, and what it has learned."""
-        smoother = clone(self)
+        smoother = clone(self._unlabelled)
         if "classes" in smoother.get_params(deep=False):
             # An ensemble may have read them from the labels.
             smoother.set_params(classes=None)
-        given, kind = set(vars(smoother)), type(self).__name__
-        for name in _WRITTEN:
-            if name in given:
-                raise TypeError(f"{kind} has a parameter {name}, which is the name of a method; choose another.")
+        given, kind = dict(vars(smoother)), type(self).__name__
         smoother.n_samples_fit_ = X.shape[0]
         for chance in chances(smoother):
             raise ValueError(
@@ -194,9 +213,13 @@ class LabelLinearClassifier(CertifiedByWeights):
                 f"the certificate; {chance.remedy}."
             )
         smoother.fit_inputs(read_only(X))
+        for name, value in given.items():
+            if vars(smoother).get(name, self) is not value:
+                raise ValueError(f"fit_inputs of {kind} changes its parameter {name}; keep what it learns elsewhere.")
         learned = {name: value for name, value in vars(smoother).items() if name not in given}
         for name in learned:
-            if name in _KEPT or hasattr(LabelLinearClassifier, name):
+            is_other = name == "n_samples_fit_" and smoother.n_samples_fit_ != X.shape[0]
+            if name in _KEPT or hasattr(LabelLinearClassifier, name) or is_other:
                 raise ValueError(
                     f"fit_inputs of {kind} sets {name}, a name that LabelLinearClassifier keeps for itself; choose "
                     "another."
@@ -226,10 +249,6 @@ class LabelLinearClassifier(CertifiedByWeights):
                 "again, so nothing is proven about another fit; seed what is random by a parameter."
             )
 
-    def _proven_threat(self, threat: str) -> Threat:
-        require_proven(self, "certify")
-        return super()._proven_threat(threat)
-
 
 def _is_written(method: str, kind: type[LabelLinearClassifier]) -> bool:
     return getattr(kind, method) is not getattr(LabelLinearClassifier, method)
@@ -244,7 +263,7 @@ def _write_them(model: LabelLinearClassifier) -> str:
 
 # What a subclass must not replace, by accident or not: names of flipcert's own, and what could copy labels.
 _PRIVATE = sorted(
-    {"__sklearn_clone__"}
+    {"__sklearn_clone__", "__setattr__", "get_params", "set_params"}
     | {
         name
         for kind in LabelLinearClassifier.__mro__

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from flipcert.engine.rounding import row_norms
 from flipcert.linear._jit.distances import measure_nearest
 
+# Squares of smaller numbers lose digits.
+_SMALLEST = 2.0**-485
+
 
 class NeighborSearch:
     """Finds the nearest training inputs in Euclidean distance; all that tie for the last place.
@@ -29,6 +32,13 @@ class NeighborSearch:
         # overflow nor vanish; the largest such unit that is a double will do for subnormal numbers.
         self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(X).max())[1])))
         self._scaled = X.astype(np.float64) * self._unit
+        largest = np.abs(self._scaled).max(axis=1)
+        lost = np.count_nonzero((largest > 0) & (largest < _SMALLEST))
+        if lost:
+            raise ValueError(
+                f"distances underflow: {lost} of {X.shape[0]} inputs are so much smaller than the largest that their "
+                "differences vanish beside it; rescale the features, or drop what is far from all others."
+            )
         self._squares = row_norms(self._scaled) ** 2
 
     def nearest(self, X: NDArray[Any], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

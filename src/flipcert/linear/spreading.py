@@ -26,7 +26,7 @@ def chebyshev_coefficients(alpha: float) -> NDArray[np.float64]:
     :math:`q = \alpha / (1 + r)`, so the ones left out add up to :math:`2 q^{m+1} / (r (1 - q))`.
     """
     root = np.sqrt((1.0 - alpha) * (1.0 + alpha))
-    ratio = alpha / (1.0 + root)
+    ratio = max(alpha / (1.0 + root), float(np.finfo(np.float64).tiny))
     allowed = ACCURACY / (1.0 - alpha) * root * (1.0 - ratio) / 2.0
     n_steps = max(1, int(np.ceil(np.log(allowed) / np.log(ratio))) - 1)
     if n_steps > _MOST_STEPS:
