@@ -30,8 +30,9 @@ def plan_audit(
     ----------
     model : estimator or Pipeline
         Fitted; as in :func:`flipcert.certify`, and label-linear (:class:`flipcert.KernelRidge`,
-        :class:`flipcert.KernelSVM`, :class:`flipcert.WeightedNeighbors`) or a :class:`flipcert.PartitionEnsemble` of
-        such. Labels that it was told to trust stay trusted.
+        :class:`flipcert.KernelSVM`, :class:`flipcert.WeightedNeighbors`, :class:`flipcert.LabelSpreading`, a
+        :class:`flipcert.LabelLinearClassifier`) or a :class:`flipcert.PartitionEnsemble` of such. Labels that it was
+        told to trust stay trusted.
     X : array-like of shape (n_test, n_features)
         Test inputs: the predictions to prove.
     n_labels : int

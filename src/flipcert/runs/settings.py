@@ -237,7 +237,7 @@ class Settings:
         return ", ".join(parts)
 
     def _described(self) -> str:
-        kernel = self.options.get("kernel")
+        kernel = self.options.get("kernel") if "kernel" in MODELS[self.model].options else None
         return f"--model {self.model}" + (f" with --kernel {kernel}" if kernel else "")
 
 
