@@ -38,7 +38,7 @@ class LabelSpreading(CertifiedByWeights):
         :math:`1 / \sqrt{1 - \alpha}`.
     classes : array-like, optional
         The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
-        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
+        attacker, who can remove one of three or more classes by flipping all its labels: certificates end there.
     n_jobs : int, optional
         Threads; all cores by default.
 

@@ -36,7 +36,7 @@ class KernelSVM(KernelClassifier):
         "auto" takes any C small enough. A number is checked against ``C_max_`` and refused if larger.
     classes : array-like, optional
         The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
-        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
+        attacker, who can remove one of three or more classes by flipping all its labels: certificates end there.
     n_jobs : int, optional
         Threads; all cores by default.
     max_norm : float, optional

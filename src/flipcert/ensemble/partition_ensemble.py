@@ -67,7 +67,7 @@ class PartitionEnsemble(CertifiedClassifier):
         first class.
     classes : array-like, optional
         The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
-        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
+        attacker, who can remove one of three or more classes by flipping all its labels: certificates end there.
     random_state : int, default=0
         Seed of the "random" rule, and of which base classifiers share rows.
     n_jobs : int, optional

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
@@ -138,3 +140,23 @@ def test_bad_input_is_told_in_a_sentence(digits, monkeypatch):
         patch.setattr("flipcert.classifiers.logistic.minimiser._STEPS", 1)
         with pytest.raises(ValueError, match=r"C=1 did not converge \(its gradient is .* take a smaller C\."):
             flipcert.LogisticRegression().fit(X, y)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e5, 1e6])
+def test_large_features_are_fitted_to_the_minimiser_too(scale):
+    """What is proven there is next to nothing, but probabilities are those of anybody's minimiser."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9, 2)) * scale, np.arange(9) % 3
+    model = flipcert.LogisticRegression(fit_intercept=False).fit(X, y)
+    theirs = ScikitLearns(fit_intercept=False, solver="newton-cg", tol=1e-14, max_iter=10_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that it can come no nearer
+        theirs.fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e14, 1e30])
+def test_features_beyond_all_proofs_are_no_crash(scale):
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.5, -1.0]]) * scale
+    certificates = flipcert.LogisticRegression(fit_intercept=False).fit(X, [0, 1, 0, 1]).certify(X)
+    assert (certificates.radius == 0).all()

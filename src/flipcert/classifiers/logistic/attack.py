@@ -75,9 +75,14 @@ class Attacker:
                 break
             steep = self.solve(left.ravel()).reshape(U.shape)
             new = float(np.sum(left * steep))
+            if not 0.0 < new < np.inf:
+                break
             direction = steep + (new / old) * direction
             image = curved(direction)
-            step = new / float(np.sum(direction * image))
+            curvature = float(np.sum(direction * image))
+            if not 0.0 < curvature < np.inf:
+                break  # rounding has the upper hand
+            step = new / curvature
             V, left, old = V + step * direction, left - step * image, new
         return V
 

@@ -39,8 +39,8 @@ class LogisticRegression(CertifiedByCosts):
     Minimises :math:`\sum_i -\log p_{y_i}(x_i) + \frac{1}{2C} \|W\|^2`, the objective of scikit-learn's
     ``LogisticRegression``. ``radius`` is proven: the effect of flips to first order is bounded exactly, that of second
     and higher order by a penalty that grows with their leverage (docs/logistic.md has the theorem). ``radius_upper``
-    is the best attack that was found and refitted. The two meet where C is small, and part as it grows: where single
-    labels move the fit much, nothing can be proven, and ``max_certifiable_`` says from how many flips on.
+    is the best attack that was found and refitted. The two meet where C is very small, and part as it grows: where
+    single labels move the fit much, nothing can be proven, and ``max_certifiable_`` says from how many flips on.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class LogisticRegression(CertifiedByCosts):
         that, a class without labels would have no minimiser.
     classes : array-like, optional
         The whole label space, a set. Give it where you know it: read from ``y`` by default, it is in the hands of an
-        attacker, who can remove a class by flipping all its labels, and no certificate goes beyond that.
+        attacker, who can remove one of three or more classes by flipping all its labels: certificates end there.
     n_jobs : int, optional
         Threads; all cores by default.
 

@@ -18,6 +18,8 @@ from flipcert.classifiers.logistic.objective import Objective
 # A Hessian is formed again if a step with the old one leaves more than this part of the gradient.
 _LEFT = 0.1
 _STEPS, _IN_VAIN, _HALVINGS = 300, 10, 60
+# What is left of a gradient that is nothing but rounding, as a part of the one at no weights.
+_NOTHING = 1e-13
 # From so many parameters on, a Hessian is dear enough to be put off until a first-order method is near.
 _MANY_PARAMETERS = 1000
 
@@ -51,17 +53,26 @@ def minimise(objective: Objective, codes: NDArray[np.int64]) -> State:
     W = np.zeros((objective.n_classes, objective.X.shape[1]))
     if objective.n_parameters > _MANY_PARAMETERS:
         W = _draw_near(objective, codes, W)
-    return descend(objective, codes, W, objective.goal / 8.0, KeptHessian(objective))
+    # The goal is about what can be proven. Of large features it may be longer than the gradient of no weights at all,
+    # so go on from there as long as it helps.
+    first = State.at(objective, np.zeros_like(W), codes).norm
+    enough = objective.goal / 8.0
+    return descend(objective, codes, W, min(enough, _NOTHING * first), KeptHessian(objective), enough)
 
 
 def descend(
-    objective: Objective, codes: NDArray[np.int64], W: NDArray[np.float64], goal: float, newton: Newton
+    objective: Objective,
+    codes: NDArray[np.int64],
+    W: NDArray[np.float64],
+    goal: float,
+    newton: Newton,
+    enough: float = 0.0,
 ) -> State:
-    """Newton's method until the gradient is no longer than the goal, or stays as it is."""
+    """Newton's method until the gradient is no longer than the goal, or stays as it is; once, if it is ``enough``."""
     state = nearest = State.at(objective, W, codes)
     in_vain = 0
     for _ in range(_STEPS):
-        if state.norm <= goal or in_vain == _IN_VAIN:
+        if state.norm <= goal or in_vain == (1 if nearest.norm <= enough else _IN_VAIN):
             break
         moved = _along(objective, codes, state, newton(state))
         in_vain = 0 if moved.norm < nearest.norm else in_vain + 1
