@@ -94,3 +94,14 @@ def test_names_from_outside_are_data():
 def test_long_lists_are_cut_on_the_page():
     many = tuple(entry(index=k, row=k) for k in range(130))
     assert "and 30 more in audit.csv" in Page(report_page([audited(entries=many)])).text
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_curves_that_never_move_are_drawn(share):
+    result = audited()
+    flat = np.full(13, share)
+    plan = replace(result.audit.plan, certified=flat, held_out=flat, random=flat)
+    listed = replace(result.audit.listed, certified=flat)
+    text = Page(report_page([replace(result, audit=replace(result.audit, plan=plan, listed=listed))])).text
+    assert "proves no more than before" in text
+    assert "nan" not in text.lower().split()

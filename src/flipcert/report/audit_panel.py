@@ -83,7 +83,7 @@ def _figure(audit: Audit) -> tuple[Markup, Legend, float]:
     low, high = min(own[3].min() for own in curves), max(own[3].max() for own in curves)
     # Checks change a part of the shares: the axis shows that part, from one round number to another.
     step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.25) if (high - low) / s <= 4 or s == 0.25)
-    bottom = max(0, int(low / step + 1e-9))
+    bottom = min(max(0, int(low / step + 1e-9)), round(1 / step) - 1)  # where all is proven, there is room below
     top = min(round(1 / step), max(int(-(-(high - 1e-9) // step)), bottom + 1))
     span = (top - bottom) * step
     plot = Plot(linear(last), lambda share: (share - bottom * step) / span)
