@@ -88,7 +88,8 @@ def test_what_a_check_proves_about_labels():
     said = told("check", "train.csv", "--checked", "checked.csv")
     assert said == (
         "40 of the 75 labels were checked, drawn at random with seed 3; none of them was wrong. "
-        f"With confidence 95 %, at most {bound} wrong labels remain among the 35 that were not checked."
+        f"With confidence 95 %, at most {bound} wrong labels remain among the 35 that were not checked. "
+        "This bound is for a check that ends here, whatever it says; if you may go on, use --peeked now."
     )
     about = json.loads(run("check", "train.csv", "--checked", "checked.csv", "--json", "--confidence", 0.8).stdout)
     assert about["wrong_at_most"] == about["remaining_at_most"] == flipcert.wrong_labels_at_most(75, 40, 0, 0.8)
@@ -131,6 +132,7 @@ def test_a_check_goes_on_where_it_stopped():
     fill("to-check.csv", "checked.csv", wrong={4: "virginica"})
     said = told("check", "train.csv", "--checked", "checked.csv", "--labels", 15, "--out", "more.csv")
     assert "Drew 15 more labels at random from the 75 of train.csv, with seed 3." in said
+    assert "Bounds are now those that hold at every stage; one that was told without --peeked counts no more" in said
     more = read("more.csv")
     assert more["row"].tolist()[:20] == first["row"].tolist()
     assert more["row"].tolist() == drawn(35)["row"].tolist()

@@ -99,6 +99,8 @@ def _draw(train: str, checking: CheckOptions, seed: int | None, data: DataOption
     )
     remain = f"at most {plural(check.remaining, 'wrong label')} would remain"
     say(f"Should no {further}label turn out wrong, {remain}, with confidence {confidence(check)}.")
+    if checking.checked is not None:
+        say("Bounds are now those that hold at every stage; one that was told without --peeked counts no more.")
 
 
 def _next_command(train: str, out: Path, data: DataOptions) -> str:

@@ -84,9 +84,11 @@ def how_sure(result: Result) -> str:
 
 
 def stage(check: RandomCheck) -> str:
-    """Which bound it is, if results may have been known before the check was complete; else nothing."""
-    if not check.peeked:
+    """Which bound it is, and for whom; nothing where every label was checked, as that leaves no doubt."""
+    if check.n_checked == check.n_labels:
         return ""
+    if not check.peeked:
+        return "This bound is for a check that ends here, whatever it says; if you may go on, use --peeked now."
     reasons = []
     if check.n_batches > 1:
         reasons.append("more labels were drawn when results were known")
@@ -109,7 +111,10 @@ def assumed(check: RandomCheck) -> tuple[str, str]:
         before = "The label that was" if check.n_trusted == 1 else f"The {check.n_trusted:,} labels that were"
         text += f"{before} trusted before {'is' if check.n_trusted == 1 else 'are'} taken to be right. "
     if not check.peeked:
-        text += "How many labels to check was settled before the first of them was looked at. "
+        text += (
+            "How many labels to check was settled before the first of them was looked at, and the check ends there, "
+            "whatever it says. "
+        )
     text += (
         "Entirely right labels would have given a prediction: that of the same model, fitted with the same settings."
     )
