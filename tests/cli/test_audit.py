@@ -244,3 +244,46 @@ def test_sources_are_audited_as_a_whole(noisy):
     filled_in("run/audit.csv", "checked.csv")
     told = summary_of(*COMMAND, *options, "--checked", "checked.csv", "--out", "next")["audit_result"]
     assert told["corrected"] + told["confirmed"] == len(lines)
+
+
+def lists(**files):
+    """Lists by hand: for each file, lines of id, present label and right label."""
+    for name, lines in files.items():
+        Path(f"{name}.csv").write_text("name,label,checked\n" + "".join(f"{','.join(line)}\n" for line in lines))
+
+
+def test_several_lists_may_say_the_same_and_each_label_counts_once(noisy):
+    was, right = noisy[3], Y_TRAIN[3]
+    lists(
+        one=[("i3", was, right), ("i0", noisy[0], noisy[0])],
+        same=[("i3", was, right), ("i1", noisy[1], noisy[1])],
+        later=[("i3", right, right), ("i2", noisy[2], "")],
+    )
+    for names in (("one", "one"), ("one", "later"), ("later", "one")):
+        files = [part for name in names for part in ("--checked", f"{name}.csv")]
+        told = summary_of(*COMMAND, *files, "--out", "-".join(names))["audit_result"]
+        assert (told["corrected"], told["confirmed"]) == (1, 1), names
+    files = ("--checked", "one.csv", "--checked", "same.csv", "--checked", "later.csv")
+    told = summary_of(*COMMAND, *files, "--out", "all")["audit_result"]
+    assert (told["corrected"], told["confirmed"]) == (1, 2)
+    assert "No difference" in run("verify", "all", "noisy.csv", "test.npz", "--points", "2", *files).stdout
+
+
+def test_lists_that_contradict_each_other_are_both_named(noisy):
+    was, right = noisy[3], Y_TRAIN[3]
+    third = next(label for label in SPACE if label not in (was, right))
+    lists(
+        one=[("i3", was, right)],
+        other=[("i3", was, third)],
+        later=[("i3", right, third)],
+        kept=[("i3", was, was)],
+        foreign=[("i3", third, "")],
+    )
+    for name, label in (("other", third), ("later", third), ("kept", was)):
+        for first, second in (("one", name), (name, "one")):
+            said = refused(*COMMAND, "--checked", f"{first}.csv", "--checked", f"{second}.csv", "--quiet")
+            assert "says that the label of 'i3' should be" in said.replace("\n", " ")
+            for part in ("one.csv", f"{name}.csv", repr(str(right)), repr(str(label))):
+                assert part in said
+    said = refused(*COMMAND, "--checked", "one.csv", "--checked", "foreign.csv", "--quiet")
+    assert f"foreign.csv says that the label of 'i3' is '{third}', but in noisy.csv it is '{was}'" in said

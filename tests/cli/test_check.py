@@ -321,6 +321,10 @@ def with_another(frame):
         (lambda f: pd.concat([f, f.iloc[[2]]]), "more than once; leave one line for each label"),
         (with_another, "a check holds the labels that were drawn, and no others"),
         (lambda f: cell(f, 4, "checked", "rose"), "should be 'rose', which is no label of train.csv"),
+        (
+            lambda f: cell(cell(f, 4, "checked", "rose"), 6, "checked", "red rose"),
+            "name all labels with --classes 'setosa,versicolor,virginica,rose,red rose'.",
+        ),
         (lambda f: cell(f, 4, "label", "rose"), "is 'rose', but in train.csv it is"),
         (lambda f: cell(f, 4, "row", "900"), "but train.csv has rows 0 to 74"),
         (

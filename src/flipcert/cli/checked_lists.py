@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from flipcert.cli.options import AuditOptions, DataOptions, Proof
-from flipcert.datasets.checked import read_checked, write_to_check
+from flipcert.datasets.checked import write_to_check
 from flipcert.datasets.files import digest
+from flipcert.datasets.several_checks import read_checks
 from flipcert.datasets.table import Table
 from flipcert.labels.threats import FLIPS, SOURCES
 from flipcert.report.audit_result import Audit
@@ -37,15 +38,13 @@ def after_checks(
     train: Table, checked: Sequence[Path] | None, data: DataOptions, classes: tuple[Any, ...] | None
 ) -> tuple[Table, int, int]:
     """The training set with all that was checked corrected and trusted; how many labels were wrong, and right."""
-    wrong = right = 0
-    for path in checked or ():
-        found = read_checked(path, train, id=data.id, classes=classes)
-        wrong += int(np.count_nonzero(found.wrong & found.looked))
-        right += int(np.count_nonzero(~found.wrong & found.looked))
-        train = found.corrected(train)
-    if checked and wrong + right == 0:
+    if not checked:
+        return train, 0, 0
+    found = read_checks(checked, train, id=data.id, classes=classes)
+    if found.rows.size == 0:
         raise ValueError(f"--checked {checked[0]} has an empty column checked; fill in what the labels should be.")
-    return train, wrong, right
+    wrong = int(np.count_nonzero(found.wrong))
+    return found.corrected(train), wrong, found.rows.size - wrong
 
 
 def digest_of_checks(checked: Sequence[Path]) -> str:
