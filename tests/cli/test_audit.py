@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -287,3 +288,29 @@ def test_lists_that_contradict_each_other_are_both_named(noisy):
                 assert part in said
     said = refused(*COMMAND, "--checked", "one.csv", "--checked", "foreign.csv", "--quiet")
     assert f"foreign.csv says that the label of 'i3' is '{third}', but in noisy.csv it is '{was}'" in said
+
+
+def test_an_audit_that_was_changed_by_hand_is_found_out(noisy):
+    assert run(*COMMAND, "--out", "run", "--quiet").exit_code == 0
+    verify = ("verify", "run", "noisy.csv", "test.npz", "--points", "2", "--quiet")
+    said = " ".join(run(*verify).stdout.split())
+    assert "No difference" in said
+    assert "What is proven after checks (planned, by the list, held out, at random), and which labels look" in said
+    summary = Path("run/summary.json").read_text()
+    for name, value in (("planned", 1.0), ("suspects", 0), ("random", 0.0)):
+        told = json.loads(summary)
+        told["audit_result"][name] = value
+        Path("run/summary.json").write_text(json.dumps(told))
+        shown = run(*verify)
+        assert shown.exit_code == 1, name
+        assert "labels to check" in shown.stdout
+    Path("run/summary.json").write_text(summary)
+    plan = flipcert.AuditPlan.load("run/audit-plan.npz")
+    replace(plan, indices=plan.indices[::-1].copy()).save("run/audit-plan.npz")
+    shown = run(*verify)
+    assert shown.exit_code == 1
+    assert "audit-plan.npz" in shown.stdout
+    replace(plan, certified=np.ones_like(plan.certified)).save("run/audit-plan.npz")
+    assert "1.0 before any check" in run(*verify).stdout
+    Path("run/audit-plan.npz").write_bytes(b"nothing")
+    assert "complete run: what it tells of labels to check is missing, or not what was written" in refused(*verify)
