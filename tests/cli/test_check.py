@@ -96,10 +96,23 @@ def test_what_a_check_proves_about_labels():
     frame = fill("to-check.csv", "checked.csv", wrong={7: "virginica", 9: "virginica"})
     wrong = int((frame["checked"] != frame["label"]).sum())
     assert wrong
+    # Nothing is corrected yet.
+    assert "to be corrected" in told("check", "train.csv", "--checked", "checked.csv")
     about = json.loads(run("check", "train.csv", "--checked", "checked.csv", "--json").stdout)
     assert (about["n_wrong"], about["peeked"]) == (wrong, False)
     assert about["wrong_at_most"] == flipcert.wrong_labels_at_most(75, 40, wrong)
     assert about["remaining_at_most"] == about["wrong_at_most"] - wrong
+
+
+def test_the_hint_after_a_draw_keeps_what_was_asked_and_says_no_more_than_is_true():
+    said = told("check", "train.csv", "--labels", 5, "--out", "a.csv", "--confidence", 0.99, "--peeked")
+    assert "Then: flipcert check train.csv --checked a.csv --confidence 0.99 --peeked Should no label" in said
+    assert "Then: flipcert check train.csv --checked b.csv Should no" in told(
+        "check", "train.csv", "--labels", 5, "--out", "b.csv"
+    )
+    said = told("check", "train.csv", "--labels", 75, "--out", "c.csv")
+    assert "These are all there are: once they are checked, no wrong label remains." in said
+    assert "confidence" not in said
 
 
 def test_the_order_of_lines_does_not_matter():

@@ -11,8 +11,8 @@ from flipcert.report.result import Result
 from flipcert.report.words import Sentence, capital, percent, plural
 
 
-def checked(check: RandomCheck) -> str:
-    """What was done, and found."""
+def checked(check: RandomCheck, corrected: bool = True) -> str:
+    """What was done, and found, and whether it is put right already."""
     which = " that were not trusted" if check.n_trusted else ""
     drawn = f"{check.n_checked:,} of the {plural(check.n_labels, 'label')}{which}"
     how = "drawn at random" if check.n_batches == 1 else f"drawn at random in {check.n_batches:,} goes"
@@ -20,10 +20,11 @@ def checked(check: RandomCheck) -> str:
         drawn = f"All {drawn.partition(' of the ')[2]}" if check.n_labels > 1 else f"The only label{which}"
         how = ""
     were = "was" if check.n_checked == 1 else "were"
-    found = {0: "none of them was wrong", 1: "1 of them was wrong, and is corrected"}
-    found_ = found.get(check.n_wrong, f"{check.n_wrong:,} of them were wrong, and are corrected")
+    mended = "corrected" if corrected else "to be corrected"
+    found = {0: "none of them was wrong", 1: f"1 of them was wrong, and is {mended}"}
+    found_ = found.get(check.n_wrong, f"{check.n_wrong:,} of them were wrong, and are {mended}")
     if check.n_checked == 1:
-        found_ = "it was wrong, and is corrected" if check.n_wrong else "it was right"
+        found_ = f"it was wrong, and is {mended}" if check.n_wrong else "it was right"
     return f"{drawn} {were} checked{f', {how} with seed {check.seed}' if how else ''}; {found_}."
 
 
