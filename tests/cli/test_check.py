@@ -57,9 +57,9 @@ def test_a_draw_is_random_and_the_same_for_the_same_seed():
     # Another format, other labels: the draw knows rows and the seed alone.
     np.savez("other.npz", X=X_TRAIN, y=np.roll(Y_TRAIN, 1))
     assert drawn(20, train="other.npz")["row"].tolist() == frame["row"].tolist()
-    Path("to-check.csv").unlink()
     seeds = set()
     for _ in range(2):
+        Path("to-check.csv").unlink()
         said = told("check", "train.csv", "--labels", 20, "--out", "to-check.csv")
         seeds |= set(read("to-check.csv")["seed"])
         assert f"with seed {read('to-check.csv')['seed'][0]}." in said
@@ -288,6 +288,23 @@ def test_all_labels_checked_leave_no_doubt():
     assert "All 75 predictions are those that entirely right labels would have given. Every label was checked." in said
     assert "confidence" not in said.partition("All 75 labels")[2]
     assert "All 75 predictions" in Path("run/report.html").read_text()
+
+
+def test_a_draw_is_not_replaced_by_another_one():
+    drawn(20)
+    before = Path("to-check.csv").read_bytes()
+    command = ("check", "train.csv", "--labels", 20, "--out", "to-check.csv")
+    assert "holds another draw (seed 3) that is not filled in yet, and to draw again is no random check" in refused(
+        *command
+    )
+    assert "holds another draw" in refused(*command, "--seed", 4)
+    pd.read_csv("train.csv").assign(mine=np.arange(75) % 3 == 0).to_csv("trusted.csv", index=False)
+    assert "holds another draw" in refused("check", "trusted.csv", *command[2:], "--seed", 3, "--trusted", "mine")
+    assert Path("to-check.csv").read_bytes() == before
+    # The same draw again, or more of it, loses nothing.
+    drawn(20)
+    assert Path("to-check.csv").read_bytes() == before
+    assert drawn(30)["row"].tolist()[:20] == drawn(20)["row"].tolist()
 
 
 def test_nothing_that_was_filled_in_is_lost():

@@ -98,7 +98,7 @@ def read_checked(
         A label is found whatever the file makes of a number: 7, 7.0 and 07 are the same where labels are numbers.
     """
     name = os.fspath(source)
-    held = _columns(name)
+    held = columns_of_checks(name)
     wanted = [ROW if id is None else id, LABEL, CHECKED]
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"--id {id} is the name of another column of {name}; rename the column of ids.")
@@ -209,8 +209,8 @@ def write_to_check(
         file.write(text.getvalue().encode())
 
 
-def _columns(name: str) -> dict[str, list[str]]:
-    """All columns of a file as text."""
+def columns_of_checks(name: str) -> dict[str, list[str]]:
+    """All columns of a file of labels to check, as text."""
     try:
         refuse_what_is_no_file(Path(name), "checked labels")
         if is_delimited(name):
@@ -265,7 +265,7 @@ def _refuse_to_replace(path: str | os.PathLike[str]) -> None:
     if Path(name).is_dir():
         raise ValueError(f"--out {name} is a folder; name the file to write.")
     try:
-        held = _columns(name)
+        held = columns_of_checks(name)
         filled = [cell for cell in held[CHECKED] if cell.strip()]
     except (ValueError, KeyError):
         raise ValueError(f"--out {name} is there, and no file of labels to check; name another one.") from None
