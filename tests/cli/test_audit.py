@@ -51,6 +51,31 @@ def filled_in(path, to, known=None):
     return lines
 
 
+def test_words_are_those_of_the_model_and_of_the_points(noisy):
+    np.savez("one.npz", X=X_TEST[:1], y=Y_TEST[:1])
+    shown = run(
+        "audit", "noisy.csv", "one.npz", "--id", "name", *RIDGE, "--labels", "3", "--flips", "3", "--out", "run"
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "half" not in shown.stdout + Page(Path("run/report.html").read_text()).text.partition("Which labels")[2]
+    spreading = (
+        "audit",
+        "noisy.csv",
+        "test.npz",
+        "--id",
+        "name",
+        "--model",
+        "spreading",
+        "--labels",
+        "9",
+        "--flips",
+        "2",
+    )
+    text = " ".join(run(*spreading, "--suspicious", "1").stdout.split())
+    assert "looks wrong: without it and the rest of its fold (cross-validation), the model says " in text
+    assert "wrong: without it, the model" not in text
+
+
 def test_it_is_what_python_says(noisy):
     told = summary_of(*COMMAND, "--out", "run")["audit_result"]
     model = flipcert.KernelRidge(flipcert.kernels.RBF(), classes=SPACE).fit(X_TRAIN, noisy)
@@ -84,7 +109,7 @@ def test_the_terminal_says_what_is_proven_and_what_not(noisy):
     assert shown.exit_code == 0, shown.output
     text = " ".join(shown.stdout.split())
     assert "Checking the 12 labels of the list " in text
-    assert "predictions correct and proven against 3 flips" in text
+    assert "the predictions that are correct and proven against 3 flips from " in text
     assert "a plan helps the predictions it was made for, and others less" in text
     assert "looks wrong: without it, the model says " in text
     assert "A label can matter without being wrong" in text
@@ -173,7 +198,7 @@ def _lists(share):
 def test_without_true_labels_of_test_points_all_predictions_count(noisy):
     command = ("audit", "train.csv", "test-unlabelled.csv", *RIDGE, "--labels", "5", "--flips", "3")
     shown = " ".join(run(*command, "--out", "run").stdout.split())
-    assert "of 75 predictions proven against 3 flips" in shown
+    assert "the predictions that are proven against 3 flips from " in shown
     assert "correct and proven" not in shown
     with open("run/audit.csv") as file:
         assert file.readline() == "row,label,checked,reason\n"
@@ -205,6 +230,14 @@ def test_bad_input_is_told_in_one_sentence(noisy, options, message):
     with open("other.csv", "w") as file:
         file.write(f"name,label,checked\nx0,{noisy[0]},{noisy[0]}\n")
     assert message in refused(*COMMAND, *options, "--quiet")
+
+
+@pytest.mark.parametrize("name", ["reason", "checked"])
+def test_ids_must_not_be_called_like_another_column_of_the_list(noisy, name, monkeypatch):
+    Path("noisy.csv").write_text(Path("noisy.csv").read_text().replace("name", name, 1))
+    monkeypatch.setattr(Auditor, "choose", lambda *_: pytest.fail("refused before anything takes its time"))
+    said = refused(*COMMAND, "--id", name, "--out", "run", "--quiet")
+    assert f"--id {name} is the name of another column of the list to check; rename the column of ids" in said
 
 
 def test_models_that_cannot_be_audited_are_refused_before_anything_takes_its_time(noisy):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flipcert.cli.options import AuditOptions, DataOptions, Proof
-from flipcert.datasets.checked import write_to_check
+from flipcert.datasets.checked import CHECKED, LABEL, write_to_check
 from flipcert.datasets.files import digest
 from flipcert.datasets.several_checks import read_checks
 from flipcert.datasets.table import Table
@@ -19,6 +19,9 @@ from flipcert.report.audit_result import Audit
 from flipcert.report.audit_words import reason
 from flipcert.runs.audit import AuditRequest
 from flipcert.runs.stored_audit import TO_CHECK
+
+# Columns of the list beside labels.
+_REASON, _SOURCE = "reason", "source"
 
 
 def requested(
@@ -29,6 +32,11 @@ def requested(
         raise ValueError("--annotations gives rows several labels, but an audit is a list of one label a row.")
     if proof.threat not in (FLIPS.name, SOURCES.name):
         raise ValueError(f"--threat must be flips or sources for an audit: these can be checked; got {proof.threat!r}.")
+    columns = (LABEL, CHECKED, _REASON, *((_SOURCE,) if proof.threat == SOURCES.name else ()))
+    if data.id in columns:
+        raise ValueError(
+            f"--id {data.id} is the name of another column of the list to check; rename the column of ids."
+        )
     corrected, wrong, right = after_checks(train, audit.checked, data, classes)
     counts = (wrong, right) if audit.checked else (None, None)
     return corrected, AuditRequest(audit.labels, audit.flips, audit.suspicious, *counts)
@@ -58,9 +66,9 @@ def write_list(folder: Path, audit: Audit | None, train: Table, data: DataOption
     if audit is not None:
         rows = audit.listed.indices
         told = [reason(entry) for entry in audit.entries]
-        beside: dict[str, list[Any]] = {"reason": told}
+        beside: dict[str, list[Any]] = {_REASON: told}
         if audit.listed.sources is not None:
             givers = np.asarray(train.givers)[rows].tolist()
             by_source = dict(zip(audit.listed.sources.tolist(), told, strict=True))
-            beside = {"source": givers, "reason": [by_source[own] for own in givers]}
+            beside = {_SOURCE: givers, _REASON: [by_source[own] for own in givers]}
         write_to_check(folder / TO_CHECK, train, rows, id=data.id, beside=beside)
