@@ -123,3 +123,7 @@ def test_curves_that_never_move_are_drawn(share):
     text = Page(report_page([replace(result, audit=replace(result.audit, plan=plan, listed=listed))])).text
     assert "proves no more than before" in text
     assert "nan" not in text.lower().split()
+    assert "All curves coincide." in text
+    other = replace(plan, random=np.linspace(0, 1, 13), held_out=np.linspace(0, 0.5, 13))
+    text = Page(report_page([replace(result, audit=replace(result.audit, plan=other, listed=listed))])).text
+    assert "These curves coincide: “planned for these points” and “the list”." in text

@@ -26,12 +26,14 @@ def audit_panel(result: Result, album: Album) -> dict[str, Any] | None:
     figure, legend, lowest = _figure(audit)
     shown = audit.entries[:_MOST_LINES]
     more = len(audit.entries) - len(shown)
+    notes = [f"The vertical axis begins at {percent(lowest)}, not at zero."] if lowest else []
+    notes += _alike(audit)
     return {
         "finding": finding(audit),
         "told": evidence(audit),
         "figure": figure,
         "legend": legend,
-        "axis_note": f"The vertical axis begins at {percent(lowest)}, not at zero." if lowest else "",
+        "axis_note": " ".join(notes),
         "steps": _steps(audit),
         "names": [name for _, _, name in legend],
         "has_ids": any(entry.id is not None for entry in audit.entries),
@@ -74,6 +76,17 @@ def _curves(audit: Audit) -> list[tuple[str, str, str, Any]]:
     if plan.random is not None:
         curves.append(("random", "random checks", "random", plan.random))
     return curves
+
+
+def _alike(audit: Audit) -> list[str]:
+    """Which curves hide each other, in a sentence."""
+    groups: dict[bytes, list[str]] = {}
+    for _, name, _, shares in _curves(audit):
+        groups.setdefault(shares.tobytes(), []).append(name)
+    if len(groups) == 1:
+        return ["All curves coincide."]
+    alike = [own for own in groups.values() if len(own) > 1]
+    return [f"These curves coincide: {' and '.join(f'“{name}”' for name in own)}." for own in alike]
 
 
 def _figure(audit: Audit) -> tuple[Markup, Legend, float]:

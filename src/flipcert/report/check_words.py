@@ -39,9 +39,11 @@ def remains(check: RandomCheck) -> Sentence:
     verb = "remains" if check.remaining == 1 else "remain"
     found = f"{check.n_wrong:,} {'was' if check.n_wrong == 1 else 'were'} found"
     of = f" (at most {check.at_most:,} in all, of which {found})" if check.n_wrong else ""
-    those = "that were neither checked nor trusted before" if check.n_trusted else "that were not checked"
-    among = f"{check.n_labels - check.n_checked:,} {those}"
-    return Sentence(sure, f"at most {left} {verb}", f" among the {among}{of}")
+    unseen = check.n_labels - check.n_checked
+    were = "was" if unseen == 1 else "were"
+    those = f"that {were} neither checked nor trusted before" if check.n_trusted else f"that {were} not checked"
+    among = f"the one {those}" if unseen == 1 else f"the {unseen:,} {those}"
+    return Sentence(sure, f"at most {left} {verb}", f" among {among}{of}")
 
 
 def same_as_right(result: Result) -> Sentence:
@@ -94,8 +96,9 @@ def stage(check: RandomCheck) -> str:
     if check.n_batches > 1:
         reasons.append("more labels were drawn when results were known")
     if check.n_checked < check.n_drawn:
+        left = check.n_drawn - check.n_checked
         reasons.append(
-            f"{check.n_drawn - check.n_checked:,} of the {check.n_drawn:,} that were drawn are not filled in"
+            f"{left:,} of the {check.n_drawn:,} that were drawn {'is' if left == 1 else 'are'} not filled in"
         )
     why = f", as {' and '.join(reasons)}" if reasons else ""
     return f"The bound is the one that holds at every stage of a check at once{why}."
