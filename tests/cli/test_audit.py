@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,31 @@ def filled_in(path, to, known=None):
     return lines
 
 
+def test_words_are_those_of_the_model_and_of_the_points(noisy):
+    np.savez("one.npz", X=X_TEST[:1], y=Y_TEST[:1])
+    shown = run(
+        "audit", "noisy.csv", "one.npz", "--id", "name", *RIDGE, "--labels", "3", "--flips", "3", "--out", "run"
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "half" not in shown.stdout + Page(Path("run/report.html").read_text()).text.partition("Which labels")[2]
+    spreading = (
+        "audit",
+        "noisy.csv",
+        "test.npz",
+        "--id",
+        "name",
+        "--model",
+        "spreading",
+        "--labels",
+        "9",
+        "--flips",
+        "2",
+    )
+    text = " ".join(run(*spreading, "--suspicious", "1").stdout.split())
+    assert "looks wrong: without it and the rest of its fold (cross-validation), the model says " in text
+    assert "wrong: without it, the model" not in text
+
+
 def test_it_is_what_python_says(noisy):
     told = summary_of(*COMMAND, "--out", "run")["audit_result"]
     model = flipcert.KernelRidge(flipcert.kernels.RBF(), classes=SPACE).fit(X_TRAIN, noisy)
@@ -83,7 +109,7 @@ def test_the_terminal_says_what_is_proven_and_what_not(noisy):
     assert shown.exit_code == 0, shown.output
     text = " ".join(shown.stdout.split())
     assert "Checking the 12 labels of the list " in text
-    assert "predictions correct and proven against 3 flips" in text
+    assert "the predictions that are correct and proven against 3 flips from " in text
     assert "a plan helps the predictions it was made for, and others less" in text
     assert "looks wrong: without it, the model says " in text
     assert "A label can matter without being wrong" in text
@@ -172,7 +198,7 @@ def _lists(share):
 def test_without_true_labels_of_test_points_all_predictions_count(noisy):
     command = ("audit", "train.csv", "test-unlabelled.csv", *RIDGE, "--labels", "5", "--flips", "3")
     shown = " ".join(run(*command, "--out", "run").stdout.split())
-    assert "of 75 predictions proven against 3 flips" in shown
+    assert "the predictions that are proven against 3 flips from " in shown
     assert "correct and proven" not in shown
     with open("run/audit.csv") as file:
         assert file.readline() == "row,label,checked,reason\n"
@@ -204,6 +230,14 @@ def test_bad_input_is_told_in_one_sentence(noisy, options, message):
     with open("other.csv", "w") as file:
         file.write(f"name,label,checked\nx0,{noisy[0]},{noisy[0]}\n")
     assert message in refused(*COMMAND, *options, "--quiet")
+
+
+@pytest.mark.parametrize("name", ["reason", "checked"])
+def test_ids_must_not_be_called_like_another_column_of_the_list(noisy, name, monkeypatch):
+    Path("noisy.csv").write_text(Path("noisy.csv").read_text().replace("name", name, 1))
+    monkeypatch.setattr(Auditor, "choose", lambda *_: pytest.fail("refused before anything takes its time"))
+    said = refused(*COMMAND, "--id", name, "--out", "run", "--quiet")
+    assert f"--id {name} is the name of another column of the list to check; rename the column of ids" in said
 
 
 def test_models_that_cannot_be_audited_are_refused_before_anything_takes_its_time(noisy):
@@ -244,3 +278,72 @@ def test_sources_are_audited_as_a_whole(noisy):
     filled_in("run/audit.csv", "checked.csv")
     told = summary_of(*COMMAND, *options, "--checked", "checked.csv", "--out", "next")["audit_result"]
     assert told["corrected"] + told["confirmed"] == len(lines)
+
+
+def lists(**files):
+    """Lists by hand: for each file, lines of id, present label and right label."""
+    for name, lines in files.items():
+        Path(f"{name}.csv").write_text("name,label,checked\n" + "".join(f"{','.join(line)}\n" for line in lines))
+
+
+def test_several_lists_may_say_the_same_and_each_label_counts_once(noisy):
+    was, right = noisy[3], Y_TRAIN[3]
+    lists(
+        one=[("i3", was, right), ("i0", noisy[0], noisy[0])],
+        same=[("i3", was, right), ("i1", noisy[1], noisy[1])],
+        later=[("i3", right, right), ("i2", noisy[2], "")],
+    )
+    for names in (("one", "one"), ("one", "later"), ("later", "one")):
+        files = [part for name in names for part in ("--checked", f"{name}.csv")]
+        told = summary_of(*COMMAND, *files, "--out", "-".join(names))["audit_result"]
+        assert (told["corrected"], told["confirmed"]) == (1, 1), names
+    files = ("--checked", "one.csv", "--checked", "same.csv", "--checked", "later.csv")
+    told = summary_of(*COMMAND, *files, "--out", "all")["audit_result"]
+    assert (told["corrected"], told["confirmed"]) == (1, 2)
+    assert "No difference" in run("verify", "all", "noisy.csv", "test.npz", "--points", "2", *files).stdout
+
+
+def test_lists_that_contradict_each_other_are_both_named(noisy):
+    was, right = noisy[3], Y_TRAIN[3]
+    third = next(label for label in SPACE if label not in (was, right))
+    lists(
+        one=[("i3", was, right)],
+        other=[("i3", was, third)],
+        later=[("i3", right, third)],
+        kept=[("i3", was, was)],
+        foreign=[("i3", third, "")],
+    )
+    for name, label in (("other", third), ("later", third), ("kept", was)):
+        for first, second in (("one", name), (name, "one")):
+            said = refused(*COMMAND, "--checked", f"{first}.csv", "--checked", f"{second}.csv", "--quiet")
+            assert "says that the label of 'i3' should be" in said.replace("\n", " ")
+            for part in ("one.csv", f"{name}.csv", repr(str(right)), repr(str(label))):
+                assert part in said
+    said = refused(*COMMAND, "--checked", "one.csv", "--checked", "foreign.csv", "--quiet")
+    assert f"foreign.csv says that the label of 'i3' is '{third}', but in noisy.csv it is '{was}'" in said
+
+
+def test_an_audit_that_was_changed_by_hand_is_found_out(noisy):
+    assert run(*COMMAND, "--out", "run", "--quiet").exit_code == 0
+    verify = ("verify", "run", "noisy.csv", "test.npz", "--points", "2", "--quiet")
+    said = " ".join(run(*verify).stdout.split())
+    assert "No difference" in said
+    assert "What is proven after checks (planned, by the list, held out, at random), and which labels look" in said
+    summary = Path("run/summary.json").read_text()
+    for name, value in (("planned", 1.0), ("suspects", 0), ("random", 0.0)):
+        told = json.loads(summary)
+        told["audit_result"][name] = value
+        Path("run/summary.json").write_text(json.dumps(told))
+        shown = run(*verify)
+        assert shown.exit_code == 1, name
+        assert "labels to check" in shown.stdout
+    Path("run/summary.json").write_text(summary)
+    plan = flipcert.AuditPlan.load("run/audit-plan.npz")
+    replace(plan, indices=plan.indices[::-1].copy()).save("run/audit-plan.npz")
+    shown = run(*verify)
+    assert shown.exit_code == 1
+    assert "audit-plan.npz" in shown.stdout
+    replace(plan, certified=np.ones_like(plan.certified)).save("run/audit-plan.npz")
+    assert "1.0 before any check" in run(*verify).stdout
+    Path("run/audit-plan.npz").write_bytes(b"nothing")
+    assert "complete run: what it tells of labels to check is missing, or not what was written" in refused(*verify)

@@ -57,9 +57,9 @@ def test_a_draw_is_random_and_the_same_for_the_same_seed():
     # Another format, other labels: the draw knows rows and the seed alone.
     np.savez("other.npz", X=X_TRAIN, y=np.roll(Y_TRAIN, 1))
     assert drawn(20, train="other.npz")["row"].tolist() == frame["row"].tolist()
-    Path("to-check.csv").unlink()
     seeds = set()
     for _ in range(2):
+        Path("to-check.csv").unlink()
         said = told("check", "train.csv", "--labels", 20, "--out", "to-check.csv")
         seeds |= set(read("to-check.csv")["seed"])
         assert f"with seed {read('to-check.csv')['seed'][0]}." in said
@@ -88,17 +88,31 @@ def test_what_a_check_proves_about_labels():
     said = told("check", "train.csv", "--checked", "checked.csv")
     assert said == (
         "40 of the 75 labels were checked, drawn at random with seed 3; none of them was wrong. "
-        f"With confidence 95 %, at most {bound} wrong labels remain among the 35 that were not checked."
+        f"With confidence 95 %, at most {bound} wrong labels remain among the 35 that were not checked. "
+        "This bound is for a check that ends here, whatever it says; if you may go on, use --peeked now."
     )
     about = json.loads(run("check", "train.csv", "--checked", "checked.csv", "--json", "--confidence", 0.8).stdout)
     assert about["wrong_at_most"] == about["remaining_at_most"] == flipcert.wrong_labels_at_most(75, 40, 0, 0.8)
     frame = fill("to-check.csv", "checked.csv", wrong={7: "virginica", 9: "virginica"})
     wrong = int((frame["checked"] != frame["label"]).sum())
     assert wrong
+    # Nothing is corrected yet.
+    assert "to be corrected" in told("check", "train.csv", "--checked", "checked.csv")
     about = json.loads(run("check", "train.csv", "--checked", "checked.csv", "--json").stdout)
     assert (about["n_wrong"], about["peeked"]) == (wrong, False)
     assert about["wrong_at_most"] == flipcert.wrong_labels_at_most(75, 40, wrong)
     assert about["remaining_at_most"] == about["wrong_at_most"] - wrong
+
+
+def test_the_hint_after_a_draw_keeps_what_was_asked_and_says_no_more_than_is_true():
+    said = told("check", "train.csv", "--labels", 5, "--out", "a.csv", "--confidence", 0.99, "--peeked")
+    assert "Then: flipcert check train.csv --checked a.csv --confidence 0.99 --peeked Should no label" in said
+    assert "Then: flipcert check train.csv --checked b.csv Should no" in told(
+        "check", "train.csv", "--labels", 5, "--out", "b.csv"
+    )
+    said = told("check", "train.csv", "--labels", 75, "--out", "c.csv")
+    assert "These are all there are: once they are checked, no wrong label remains." in said
+    assert "confidence" not in said
 
 
 def test_the_order_of_lines_does_not_matter():
@@ -131,6 +145,7 @@ def test_a_check_goes_on_where_it_stopped():
     fill("to-check.csv", "checked.csv", wrong={4: "virginica"})
     said = told("check", "train.csv", "--checked", "checked.csv", "--labels", 15, "--out", "more.csv")
     assert "Drew 15 more labels at random from the 75 of train.csv, with seed 3." in said
+    assert "Bounds are now those that hold at every stage; one that was told without --peeked counts no more" in said
     more = read("more.csv")
     assert more["row"].tolist()[:20] == first["row"].tolist()
     assert more["row"].tolist() == drawn(35)["row"].tolist()
@@ -275,6 +290,23 @@ def test_all_labels_checked_leave_no_doubt():
     assert "All 75 predictions" in Path("run/report.html").read_text()
 
 
+def test_a_draw_is_not_replaced_by_another_one():
+    drawn(20)
+    before = Path("to-check.csv").read_bytes()
+    command = ("check", "train.csv", "--labels", 20, "--out", "to-check.csv")
+    assert "holds another draw (seed 3) that is not filled in yet, and to draw again is no random check" in refused(
+        *command
+    )
+    assert "holds another draw" in refused(*command, "--seed", 4)
+    pd.read_csv("train.csv").assign(mine=np.arange(75) % 3 == 0).to_csv("trusted.csv", index=False)
+    assert "holds another draw" in refused("check", "trusted.csv", *command[2:], "--seed", 3, "--trusted", "mine")
+    assert Path("to-check.csv").read_bytes() == before
+    # The same draw again, or more of it, loses nothing.
+    drawn(20)
+    assert Path("to-check.csv").read_bytes() == before
+    assert drawn(30)["row"].tolist()[:20] == drawn(20)["row"].tolist()
+
+
 def test_nothing_that_was_filled_in_is_lost():
     drawn(20)
     fill("to-check.csv", "to-check.csv", first=1)
@@ -319,6 +351,10 @@ def with_another(frame):
         (lambda f: pd.concat([f, f.iloc[[2]]]), "more than once; leave one line for each label"),
         (with_another, "a check holds the labels that were drawn, and no others"),
         (lambda f: cell(f, 4, "checked", "rose"), "should be 'rose', which is no label of train.csv"),
+        (
+            lambda f: cell(cell(f, 4, "checked", "rose"), 6, "checked", "red rose"),
+            "name all labels with --classes 'setosa,versicolor,virginica,rose,red rose'.",
+        ),
         (lambda f: cell(f, 4, "label", "rose"), "is 'rose', but in train.csv it is"),
         (lambda f: cell(f, 4, "row", "900"), "but train.csv has rows 0 to 74"),
         (

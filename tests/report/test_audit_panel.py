@@ -43,7 +43,10 @@ def test_the_panel_says_what_is_proven_and_what_it_is_not():
     assert f"{finding(result.audit)}." in text
     plan = result.audit.plan
     before, after = round(80 * plan.certified[0]), round(80 * plan.certified[-1])
-    assert f"takes {before} to {after} of 80 predictions correct and proven against 5 flips, if they turn out" in text
+    assert (
+        f"raises the predictions that are correct and proven against 5 flips from {before} to {after} of 80, if they "
+        "turn out right."
+    ) in text
     for part in ("Which labels to check first", "random checks", "the list", "What this is not", "begins at"):
         assert part in text
     assert "A label can matter without being wrong" in text
@@ -74,13 +77,28 @@ def test_words_follow_what_is_known():
         ({"weighs_on": 57}, "weighs on 57 predictions not proven yet"),
         ({"margin": 0.5}, "looks wrong: without it, the model says 5"),
         ({"weighs_on": 2, "margin": 0.5}, "weighs on 2 predictions not proven yet; looks wrong: without it, the model"),
-        ({"weighs_on": 0}, "no proof hangs on it any more; it fills the list"),
+        (
+            {"margin": 0.5, "by_folds": True},
+            "wrong: without it and the rest of its fold (cross-validation), the model says 5",
+        ),
+        ({"weighs_on": 0}, "no proof hangs on it; it fills the list"),
+        ({"row": None, "n_labels": 9, "n_suspects": 0, "margin": -0.1}, "none of its 9 labels looks wrong"),
+        ({"row": None, "n_labels": 9, "n_suspects": 1, "margin": 0.1}, "1 of its 9 labels looks wrong"),
         ({"row": None, "n_labels": 9, "n_suspects": 2, "margin": 0.1}, "2 of its 9 labels look wrong"),
-        ({"row": None, "n_labels": 1, "n_suspects": 1, "weighs_on": 3}, "; 1 of its 1 label looks wrong"),
+        ({"row": None, "n_labels": 1, "n_suspects": 1, "weighs_on": 3}, "; its only label looks wrong"),
     ],
 )
 def test_every_label_has_its_reason(known, said):
     assert said in reason(entry(**known))
+
+
+def test_one_label_and_one_point_are_spoken_of_as_such():
+    audit = audited(count=1).audit
+    one = replace(audit.listed, certified=np.array([0.5, 0.6]))
+    assert str(finding(replace(audit, listed=one))).endswith("from 40 to 48 of 80, if it turns out right")
+    alone = " ".join(evidence(replace(audit, plan=replace(audit.plan, held_out=None))))
+    assert "Random checks take it to" in alone
+    assert "half" not in alone
 
 
 def test_names_from_outside_are_data():
@@ -94,3 +112,18 @@ def test_names_from_outside_are_data():
 def test_long_lists_are_cut_on_the_page():
     many = tuple(entry(index=k, row=k) for k in range(130))
     assert "and 30 more in audit.csv" in Page(report_page([audited(entries=many)])).text
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_curves_that_never_move_are_drawn(share):
+    result = audited()
+    flat = np.full(13, share)
+    plan = replace(result.audit.plan, certified=flat, held_out=flat, random=flat)
+    listed = replace(result.audit.listed, certified=flat)
+    text = Page(report_page([replace(result, audit=replace(result.audit, plan=plan, listed=listed))])).text
+    assert "proves no more than before" in text
+    assert "nan" not in text.lower().split()
+    assert "All curves coincide." in text
+    other = replace(plan, random=np.linspace(0, 1, 13), held_out=np.linspace(0, 0.5, 13))
+    text = Page(report_page([replace(result, audit=replace(result.audit, plan=other, listed=listed))])).text
+    assert "These curves coincide: “planned for these points” and “the list”." in text

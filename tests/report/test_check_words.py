@@ -83,6 +83,10 @@ def test_what_was_done_and_found(changes, said):
             "of which 1 was found)",
         ),
         ({"n_checked": 99, "n_drawn": 99}, "With confidence 95 %, no wrong label remains"),
+        (
+            {"n_checked": 99, "n_drawn": 99, "peeked": True, "confidence": 0.999},
+            "With confidence 99.9 %, at most 1 wrong label remains among the one that was not checked",
+        ),
         ({"n_checked": 100, "n_drawn": 100}, "So no wrong label remains"),
     ],
 )
@@ -111,9 +115,14 @@ def test_which_predictions_right_labels_would_have_given():
 
 
 def test_the_stage_of_a_check():
-    assert stage(CHECK) == ""
+    assert stage(CHECK) == (
+        "This bound is for a check that ends here, whatever it says; if you may go on, use --peeked now."
+    )
+    for peeked in (False, True):
+        assert stage(replace(CHECK, n_checked=100, n_drawn=100, peeked=peeked)) == ""
     assert stage(replace(CHECK, peeked=True)) == "The bound is the one that holds at every stage of a check at once."
     assert "as 10 of the 60 that were drawn are not filled in" in stage(replace(CHECK, n_drawn=60, peeked=True))
+    assert "as 1 of the 51 that were drawn is not filled in" in stage(replace(CHECK, n_drawn=51, peeked=True))
     assert "when results were known" in stage(replace(CHECK, n_batches=2, peeked=True))
 
 

@@ -136,7 +136,7 @@ class Auditor:
         draws = [rng.permutation(self.units.attackable)[:count] for _ in range(_DRAWS)]
         return np.mean([self.certified(order) for order in draws], axis=0)
 
-    def plan(self, chosen: Chosen, certified: NDArray[np.float64], **curves: NDArray[np.float64]) -> AuditPlan:
+    def plan(self, chosen: Chosen, certified: NDArray[np.float64], **curves: NDArray[np.float64] | None) -> AuditPlan:
         """All of it for a user."""
         labels, by_source = self.units.labels, self.units.threat is not FLIPS
         return AuditPlan(

@@ -29,10 +29,11 @@ from flipcert.linear.shared_rows import SharedRows
 
 
 class Suspicion(NamedTuple):
-    """How much another class is preferred to each label, and which."""
+    """How much another class is preferred to each label, and which; by folds, or without each label alone."""
 
     margin: NDArray[np.float64]
     preferred: NDArray[Any]
+    by_folds: bool
 
 
 def suspicious_labels(
@@ -105,6 +106,7 @@ def suspicion_of(model: Any, X: Any, y: ArrayLike | Annotations, cv: int = 5, ra
         own.set_params(**{f"{prefix_of_final_step(own)}classes": classes})
     exact = isinstance(final_step(own), CertifiedByWeights) and all(map(is_label_free, pipelines_of(own)))
     scores = _left_out(own, X, y, codes, classes.size) if exact else None
+    by_folds = scores is None
     if scores is None:
         if isinstance(y, Annotations):
             raise ValueError(
@@ -117,7 +119,7 @@ def suspicion_of(model: Any, X: Any, y: ArrayLike | Annotations, cv: int = 5, ra
     given = scores[np.arange(codes.size), codes].copy()
     scores[np.arange(codes.size), codes] = -np.inf
     best = scores.argmax(axis=1)
-    return Suspicion(scores[np.arange(codes.size), best] - given, classes[best])
+    return Suspicion(scores[np.arange(codes.size), best] - given, classes[best], by_folds)
 
 
 def _left_out(

@@ -95,15 +95,24 @@ def _draw(train: str, checking: CheckOptions, seed: int | None, data: DataOption
     say(f"Drew {drawn} at random from the {check.n_labels:,} of {train}{which}, with seed {check.seed}.")
     say(
         f'Fill in the column "checked" of {out}, in the order of the draw: what the label of each row should be, also '
-        f"where it is right. Then: {_next_command(train, out, data)}"
+        f"where it is right. Then: {_next_command(train, out, checking, data)}"
     )
-    remain = f"at most {plural(check.remaining, 'wrong label')} would remain"
+    if check.n_drawn == check.n_labels:
+        say("These are all there are: once they are checked, no wrong label remains.")
+        return
+    remain = (
+        f"at most {plural(check.remaining, 'wrong label')} would remain" if check.remaining else "none would remain"
+    )
     say(f"Should no {further}label turn out wrong, {remain}, with confidence {confidence(check)}.")
+    if checking.checked is not None:
+        say("Bounds are now those that hold at every stage; one that was told without --peeked counts no more.")
 
 
-def _next_command(train: str, out: Path, data: DataOptions) -> str:
+def _next_command(train: str, out: Path, checking: CheckOptions, data: DataOptions) -> str:
     """What to type when the file is filled in."""
     words = ["flipcert", "check", train, "--checked", str(out)]
+    words += [] if checking.confidence == CheckOptions.confidence else ["--confidence", f"{checking.confidence!r}"]
+    words += ["--peeked"] if checking.peeked else []
     for name in ("label", "trusted", "source", "id", "classes"):
         value = getattr(data, name)
         words += [] if value is None else [f"--{name}", value]
@@ -127,11 +136,11 @@ def _tell(train: str, checking: CheckOptions, seed: int | None, data: DataOption
     if as_json:
         typer.echo(json.dumps(check.described(), indent=2))
     else:
-        _say_check(check)
+        _say_check(check, corrected=False)
 
 
-def _say_check(check: RandomCheck) -> None:
-    say(checked(check))
+def _say_check(check: RandomCheck, corrected: bool) -> None:
+    say(checked(check, corrected))
     say(f"{remains(check)}.", style="bold")
     if told := stage(check):
         say(told)
@@ -174,7 +183,7 @@ def print_check(result: Result) -> None:
     """What a check proves about labels and predictions."""
     assert result.check is not None
     say("")
-    _say_check(result.check)
+    _say_check(result.check, corrected=True)
     say(f"{same_as_right(result)}.", style="bold")
     say(how_sure(result))
 

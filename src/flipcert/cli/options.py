@@ -158,8 +158,8 @@ class CheckOptions:
         bool,
         _option(
             _CHECK,
-            "Somebody looked at results before the check was complete: use the bound that holds at every stage. It is "
-            "used anyway if cells are left empty, or if more labels were drawn later.",
+            "Somebody looked at results before the check was complete, or may go on because of this one: use the bound "
+            "that holds at every stage. It is used anyway if cells are left empty, or if more labels were drawn later.",
             "--peeked",
         ),
     ] = False

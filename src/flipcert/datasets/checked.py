@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class CheckedLabels:
         The file, for messages.
     rows : ndarray of int64
         The training row of each line; no row is there twice.
+    present : list of str
+        What the file says the present label is, as text.
     looked : ndarray of bool
         Whether somebody has looked at the label: the others have an empty cell, which says nothing.
     labels : ndarray
@@ -47,6 +50,7 @@ class CheckedLabels:
 
     source: str
     rows: NDArray[np.int64]
+    present: list[str]
     looked: NDArray[np.bool_]
     labels: NDArray[Any]
     wrong: NDArray[np.bool_]
@@ -69,6 +73,7 @@ def read_checked(
     id: str | None = None,
     classes: Sequence[Any] | None = None,
     beside: Sequence[str] = (),
+    whatever_is_present: bool = False,
 ) -> CheckedLabels:
     """Read a file of checked labels: ids or rows, present labels, and labels as they should be.
 
@@ -84,6 +89,8 @@ def read_checked(
         The label space; the labels of the training set if it is not given.
     beside : sequence of str
         Other columns to read.
+    whatever_is_present : bool, default=False
+        Whether :func:`refuse_other_labels` is asked later, when it is known what other files have corrected.
 
     Returns
     -------
@@ -91,7 +98,7 @@ def read_checked(
         A label is found whatever the file makes of a number: 7, 7.0 and 07 are the same where labels are numbers.
     """
     name = os.fspath(source)
-    held = _columns(name)
+    held = columns_of_checks(name)
     wanted = [ROW if id is None else id, LABEL, CHECKED]
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"--id {id} is the name of another column of {name}; rename the column of ids.")
@@ -113,24 +120,45 @@ def read_checked(
     space = np.unique(y).tolist() if classes is None else list(classes)
     known = _Spellings(space, y.dtype.kind)
     labels, looked = y[rows].tolist(), np.zeros(rows.size, np.bool_)
-    for line, (before, after) in enumerate(zip(present.tolist(), given.tolist(), strict=True)):
-        which = _line(ids[line], id)
-        if known.label(before) != labels[line]:
-            raise ValueError(
-                f"{name} says that the label of {which} is {some([before])}, but in {train.source} it is "
-                f"{some([labels[line]])}; give the training file that it was made from."
-            )
+    for line, after in enumerate(given.tolist()):
         if after.strip() or after in space:
             found = known.label(after)
             if found is None:
-                where = train.source if classes is None else "--classes"
+                which, where = _line(ids[line], id), train.source if classes is None else "--classes"
+                strangers = dict.fromkeys(
+                    own.strip() for own in given.tolist() if own.strip() and known.label(own) is None
+                )
                 raise ValueError(
                     f"{name} says that the label of {which} should be {some([after])}, which is no label of {where} "
-                    f"({some(space)}); correct it, or name all labels with --classes."
+                    f"({some(space)}); correct it, or name all labels with --classes{_naming(space, strangers)}."
                 )
             labels[line], looked[line] = found, True
     right = np.array(labels, _room_for(space, y.dtype))
-    return CheckedLabels(name, rows, looked, right, right != y[rows], {own: held[own] for own in beside})
+    others = {own: held[own] for own in beside}
+    checked = CheckedLabels(name, rows, present.tolist(), looked, right, right != y[rows], others)
+    if not whatever_is_present:
+        refuse_other_labels(checked, train, {}, id, classes)
+    return checked
+
+
+def refuse_other_labels(
+    checked: CheckedLabels, train: Table, corrections: Mapping[int, Any], id: str | None, classes: Sequence[Any] | None
+) -> None:
+    """Raise ValueError unless present labels are those of the training set, or of its rows that were corrected."""
+    y = np.asarray(train.y)
+    known = _Spellings(np.unique(y).tolist() if classes is None else list(classes), y.dtype.kind)
+    for row, before in zip(checked.rows.tolist(), checked.present, strict=True):
+        own = y[row].item()
+        if known.label(before) not in (own, corrections.get(row, own)):
+            raise ValueError(
+                f"{checked.source} says that the label of {called(train, row, id)} is {some([before])}, but in "
+                f"{train.source} it is {some([own])}; give the training file that it was made from."
+            )
+
+
+def called(train: Table, row: int, id: str | None) -> str:
+    """What a training row is called, for messages."""
+    return _line(row if id is None else texts(np.asarray(train.ids)[[row]])[0], id)
 
 
 def write_to_check(
@@ -181,8 +209,8 @@ def write_to_check(
         file.write(text.getvalue().encode())
 
 
-def _columns(name: str) -> dict[str, list[str]]:
-    """All columns of a file as text."""
+def columns_of_checks(name: str) -> dict[str, list[str]]:
+    """All columns of a file of labels to check, as text."""
     try:
         refuse_what_is_no_file(Path(name), "checked labels")
         if is_delimited(name):
@@ -215,6 +243,14 @@ def _room_for(space: Sequence[Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
+def _naming(space: Sequence[Any], strangers: Collection[str]) -> str:
+    """What to give with --classes, where that is short and would be understood."""
+    named = ",".join([*map(str, space), *strangers])
+    understood = isinstance(space[0], str) or all(own.isdecimal() for own in strangers)
+    plain = named.count(",") < len(space) + len(strangers)
+    return f" {shlex.quote(named)}" if understood and plain and len(named) < 200 else ""
+
+
 def _line(id_: Any, column: str | None) -> str:
     return f"row {id_}" if column is None else some([id_])
 
@@ -229,7 +265,7 @@ def _refuse_to_replace(path: str | os.PathLike[str]) -> None:
     if Path(name).is_dir():
         raise ValueError(f"--out {name} is a folder; name the file to write.")
     try:
-        held = _columns(name)
+        held = columns_of_checks(name)
         filled = [cell for cell in held[CHECKED] if cell.strip()]
     except (ValueError, KeyError):
         raise ValueError(f"--out {name} is there, and no file of labels to check; name another one.") from None

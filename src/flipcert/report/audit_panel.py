@@ -26,12 +26,14 @@ def audit_panel(result: Result, album: Album) -> dict[str, Any] | None:
     figure, legend, lowest = _figure(audit)
     shown = audit.entries[:_MOST_LINES]
     more = len(audit.entries) - len(shown)
+    notes = [f"The vertical axis begins at {percent(lowest)}, not at zero."] if lowest else []
+    notes += _alike(audit)
     return {
         "finding": finding(audit),
         "told": evidence(audit),
         "figure": figure,
         "legend": legend,
-        "axis_note": f"The vertical axis begins at {percent(lowest)}, not at zero." if lowest else "",
+        "axis_note": " ".join(notes),
         "steps": _steps(audit),
         "names": [name for _, _, name in legend],
         "has_ids": any(entry.id is not None for entry in audit.entries),
@@ -76,6 +78,17 @@ def _curves(audit: Audit) -> list[tuple[str, str, str, Any]]:
     return curves
 
 
+def _alike(audit: Audit) -> list[str]:
+    """Which curves hide each other, in a sentence."""
+    groups: dict[bytes, list[str]] = {}
+    for _, name, _, shares in _curves(audit):
+        groups.setdefault(shares.tobytes(), []).append(name)
+    if len(groups) == 1:
+        return ["All curves coincide."]
+    alike = [own for own in groups.values() if len(own) > 1]
+    return [f"These curves coincide: {' and '.join(f'“{name}”' for name in own)}." for own in alike]
+
+
 def _figure(audit: Audit) -> tuple[Markup, Legend, float]:
     """Share of test points that are proven after each number of checks, and the share that the axis begins at."""
     curves, plan = _curves(audit), audit.plan
@@ -83,7 +96,7 @@ def _figure(audit: Audit) -> tuple[Markup, Legend, float]:
     low, high = min(own[3].min() for own in curves), max(own[3].max() for own in curves)
     # Checks change a part of the shares: the axis shows that part, from one round number to another.
     step = next(s for s in (0.01, 0.02, 0.05, 0.1, 0.25) if (high - low) / s <= 4 or s == 0.25)
-    bottom = max(0, int(low / step + 1e-9))
+    bottom = min(max(0, int(low / step + 1e-9)), round(1 / step) - 1)  # where all is proven, there is room below
     top = min(round(1 / step), max(int(-(-(high - 1e-9) // step)), bottom + 1))
     span = (top - bottom) * step
     plot = Plot(linear(last), lambda share: (share - bottom * step) / span)

@@ -33,6 +33,8 @@ class AuditEntry:
         The class that comes first among the others; None if it is a source.
     n_labels, n_suspects : int
         Number of its labels that are not trusted, and of those that look wrong.
+    by_folds : bool
+        Whether that model did not see the other labels of its fold either (cross-validation).
     """
 
     index: int
@@ -45,6 +47,7 @@ class AuditEntry:
     preferred: Any
     n_labels: int
     n_suspects: int
+    by_folds: bool = False
 
     @property
     def looks_wrong(self) -> bool:

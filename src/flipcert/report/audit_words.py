@@ -31,11 +31,20 @@ def reason(entry: AuditEntry) -> str:
     if entry.weighs_on:
         told.append(f"weighs on {plural(entry.weighs_on, 'prediction')} not proven yet")
     if entry.row is None:
-        looks = "looks" if entry.n_suspects == 1 else "look"
-        told.append(f"{entry.n_suspects:,} of its {plural(entry.n_labels, 'label')} {looks} wrong")
+        told.append(_of_source(entry))
     elif entry.looks_wrong:
-        told.append(f"looks wrong: without it, the model says {outside(entry.preferred)}")
-    return "; ".join(told) or "no proof hangs on it any more; it fills the list"
+        without = "without it and the rest of its fold (cross-validation)" if entry.by_folds else "without it"
+        told.append(f"looks wrong: {without}, the model says {outside(entry.preferred)}")
+    return "; ".join(told) or "no proof hangs on it; it fills the list"
+
+
+def _of_source(entry: AuditEntry) -> str:
+    """How many labels of a source look wrong."""
+    if entry.n_labels == 1:
+        return f"its only label {'looks' if entry.n_suspects else 'does not look'} wrong"
+    if entry.n_suspects == 0:
+        return f"none of its {entry.n_labels:,} labels looks wrong"
+    return f"{entry.n_suspects:,} of its {entry.n_labels:,} labels {'looks' if entry.n_suspects == 1 else 'look'} wrong"
 
 
 def kept(plan: AuditPlan) -> str:
@@ -55,10 +64,12 @@ def finding(audit: Audit) -> Sentence:
     unit = "label" if own.sources is None else "source"
     checks = f"Checking {f'the one {unit}' if len(own) == 1 else f'the {len(own):,} {unit}s'} of the list"
     checks += "" if own.sources is None else f" ({plural(own.indices.size, 'label')})"
-    whole = f"of {plural(own.n_points, 'prediction')} {kept(own)} {against(own)}"
     if after == before:
-        return Sentence(f"{checks} proves ", "no more than before", f": {before:,} {whole}")
-    return Sentence(f"{checks} takes ", f"{before:,} to {after:,}", f" {whole}, if they turn out right")
+        whole = f"{before:,} of {plural(own.n_points, 'prediction')} {kept(own)} {against(own)}"
+        return Sentence(f"{checks} proves ", "no more than before", f": {whole}")
+    raised = f"{checks} raises the predictions that are {kept(own)} {against(own)} from "
+    right = "it turns out right" if own.indices.size == 1 else "they turn out right"
+    return Sentence(raised, f"{before:,} to {after:,}", f" of {own.n_points:,}, if {right}")
 
 
 def evidence(audit: Audit) -> list[str]:
@@ -70,13 +81,16 @@ def evidence(audit: Audit) -> list[str]:
         f"{percent(plan.certified[-1])} if all are planned for the proof, "
         f"{percent(audit.listed.certified[-1])} by the list, which also looks for mistakes."
     ]
-    if plan.held_out is not None and plan.random is not None:
-        told[0] += (
-            f" Random checks take it to {percent(plan.random[-1])} on average, and checks that are planned for one "
-            f"half of the test points, measured on the other half, to {percent(plan.held_out[-1])}"
-        )
-        helps = plan.held_out[-1] < plan.certified[-1]
-        told[0] += ": a plan helps the predictions it was made for, and others less." if helps else "."
+    if plan.random is not None:
+        told[0] += f" Random checks take it to {percent(plan.random[-1])} on average"
+        if plan.held_out is not None:
+            told[0] += (
+                ", and checks that are planned for one half of the test points, measured on the other half, to "
+                f"{percent(plan.held_out[-1])}"
+            )
+            if plan.held_out[-1] < plan.certified[-1]:
+                told[0] += ": a plan helps the predictions it was made for, and others less"
+        told[0] += "."
     if audit.n_corrected is not None and audit.n_confirmed is not None:
         told.append(
             f"Checked before: {plural(audit.n_corrected + audit.n_confirmed, 'label')}, of which "

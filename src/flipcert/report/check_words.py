@@ -11,8 +11,8 @@ from flipcert.report.result import Result
 from flipcert.report.words import Sentence, capital, percent, plural
 
 
-def checked(check: RandomCheck) -> str:
-    """What was done, and found."""
+def checked(check: RandomCheck, corrected: bool = True) -> str:
+    """What was done, and found, and whether it is put right already."""
     which = " that were not trusted" if check.n_trusted else ""
     drawn = f"{check.n_checked:,} of the {plural(check.n_labels, 'label')}{which}"
     how = "drawn at random" if check.n_batches == 1 else f"drawn at random in {check.n_batches:,} goes"
@@ -20,10 +20,11 @@ def checked(check: RandomCheck) -> str:
         drawn = f"All {drawn.partition(' of the ')[2]}" if check.n_labels > 1 else f"The only label{which}"
         how = ""
     were = "was" if check.n_checked == 1 else "were"
-    found = {0: "none of them was wrong", 1: "1 of them was wrong, and is corrected"}
-    found_ = found.get(check.n_wrong, f"{check.n_wrong:,} of them were wrong, and are corrected")
+    mended = "corrected" if corrected else "to be corrected"
+    found = {0: "none of them was wrong", 1: f"1 of them was wrong, and is {mended}"}
+    found_ = found.get(check.n_wrong, f"{check.n_wrong:,} of them were wrong, and are {mended}")
     if check.n_checked == 1:
-        found_ = "it was wrong, and is corrected" if check.n_wrong else "it was right"
+        found_ = f"it was wrong, and is {mended}" if check.n_wrong else "it was right"
     return f"{drawn} {were} checked{f', {how} with seed {check.seed}' if how else ''}; {found_}."
 
 
@@ -38,9 +39,11 @@ def remains(check: RandomCheck) -> Sentence:
     verb = "remains" if check.remaining == 1 else "remain"
     found = f"{check.n_wrong:,} {'was' if check.n_wrong == 1 else 'were'} found"
     of = f" (at most {check.at_most:,} in all, of which {found})" if check.n_wrong else ""
-    those = "that were neither checked nor trusted before" if check.n_trusted else "that were not checked"
-    among = f"{check.n_labels - check.n_checked:,} {those}"
-    return Sentence(sure, f"at most {left} {verb}", f" among the {among}{of}")
+    unseen = check.n_labels - check.n_checked
+    were = "was" if unseen == 1 else "were"
+    those = f"that {were} neither checked nor trusted before" if check.n_trusted else f"that {were} not checked"
+    among = f"the one {those}" if unseen == 1 else f"the {unseen:,} {those}"
+    return Sentence(sure, f"at most {left} {verb}", f" among {among}{of}")
 
 
 def same_as_right(result: Result) -> Sentence:
@@ -84,15 +87,18 @@ def how_sure(result: Result) -> str:
 
 
 def stage(check: RandomCheck) -> str:
-    """Which bound it is, if results may have been known before the check was complete; else nothing."""
-    if not check.peeked:
+    """Which bound it is, and for whom; nothing where every label was checked, as that leaves no doubt."""
+    if check.n_checked == check.n_labels:
         return ""
+    if not check.peeked:
+        return "This bound is for a check that ends here, whatever it says; if you may go on, use --peeked now."
     reasons = []
     if check.n_batches > 1:
         reasons.append("more labels were drawn when results were known")
     if check.n_checked < check.n_drawn:
+        left = check.n_drawn - check.n_checked
         reasons.append(
-            f"{check.n_drawn - check.n_checked:,} of the {check.n_drawn:,} that were drawn are not filled in"
+            f"{left:,} of the {check.n_drawn:,} that were drawn {'is' if left == 1 else 'are'} not filled in"
         )
     why = f", as {' and '.join(reasons)}" if reasons else ""
     return f"The bound is the one that holds at every stage of a check at once{why}."
@@ -109,7 +115,10 @@ def assumed(check: RandomCheck) -> tuple[str, str]:
         before = "The label that was" if check.n_trusted == 1 else f"The {check.n_trusted:,} labels that were"
         text += f"{before} trusted before {'is' if check.n_trusted == 1 else 'are'} taken to be right. "
     if not check.peeked:
-        text += "How many labels to check was settled before the first of them was looked at. "
+        text += (
+            "How many labels to check was settled before the first of them was looked at, and the check ends there, "
+            "whatever it says. "
+        )
     text += (
         "Entirely right labels would have given a prediction: that of the same model, fitted with the same settings."
     )

@@ -82,21 +82,24 @@ def audit_result(
     def doubt() -> Arrays:
         found = suspicion_of(model, X_train, np.asarray(job.train.y))
         complaint = "{label} is none of the classes {classes}."
-        return {"margin": found.margin, "preferred": class_indices(found.preferred, model.classes_, complaint)}
+        preferred = class_indices(found.preferred, model.classes_, complaint)
+        return {"margin": found.margin, "preferred": preferred, "by_folds": np.array(found.by_folds)}
 
     plan = Chosen(**steps.taken("choosing labels for the proof", "plan", chosen))
     certified = steps.taken("proving after each check", "certified", lambda: {"shares": auditor.certified(plan.units)})
     held_out = steps.taken("planning for one half of the points", "held-out", lambda: {"s": auditor.held_out(count)})
+    # One point has no other half.
+    others = held_out["s"] if X_test.shape[0] > 1 else None
     random = steps.taken("checking at random", "random", lambda: {"shares": auditor.random(count)})
     found = steps.taken("looking for labels that look wrong", "doubt", doubt)
-    suspicion = Suspicion(found["margin"], model.classes_[found["preferred"]])
+    suspicion = Suspicion(found["margin"], model.classes_[found["preferred"]], bool(found["by_folds"]))
     looks = _Looks.of(auditor.units, suspicion)
     units = mixed_list(plan.units, looks.doubt, auditor.units.attackable, count, asked.share)
     listed = steps.taken("proving after the list", "listed", lambda: {"shares": auditor.certified(units)})
     weighs_on = dict(zip(plan.units.tolist(), plan.weighs_on.tolist(), strict=True))
     of_list = Chosen(units, np.array([weighs_on.get(unit, 0) for unit in units.tolist()], np.int64))
     return Audit(
-        plan=auditor.plan(plan, certified["shares"], held_out=held_out["s"], random=random["shares"]),
+        plan=auditor.plan(plan, certified["shares"], held_out=others, random=random["shares"]),
         listed=auditor.plan(of_list, listed["shares"]),
         entries=tuple(
             _entry(unit, job, auditor.units, suspicion, looks, weighs_on.get(unit)) for unit in units.tolist()
@@ -141,6 +144,7 @@ def _entry(unit: int, job: Job, units: Units, suspicion: Suspicion, looks: _Look
         label=np.asarray(train.y)[label].item(),
         source=None if train.givers is None else train.givers[label].item(),
         preferred=suspicion.preferred[label].item(),
+        by_folds=suspicion.by_folds,
         **known,
     )
 

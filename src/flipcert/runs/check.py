@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.audit.record import RandomCheck, draw_order
-from flipcert.datasets.checked import CheckedLabels, read_checked, write_to_check
+from flipcert.datasets.checked import CHECKED, ROW, CheckedLabels, columns_of_checks, read_checked, write_to_check
 from flipcert.datasets.joining import texts
 from flipcert.datasets.table import Table
 from flipcert.report.words import plural
@@ -29,6 +29,7 @@ def draw_check(
     order = _order(train, seed)
     _refuse_too_many(n_draw, order.size, train)
     rows = order[:n_draw]
+    _refuse_another_draw(path, texts(rows if id is None else np.asarray(train.ids)[rows]), seed, id)
     write_to_check(path, train, rows, id=id, beside=_places([1] * n_draw, seed))
     return RandomCheck(order.size, train.X.shape[0] - order.size, n_draw, n_draw, 0, 1, confidence, peeked, seed)
 
@@ -138,6 +139,24 @@ def _order(train: Table, seed: int) -> NDArray[np.int64]:
     if free.size == 0:
         raise ValueError(f"{train.source} has trusted labels only; there is nothing to check.")
     return np.asarray(free[draw_order(free.size, seed)], np.int64)
+
+
+def _refuse_another_draw(path: Path, ids: Sequence[str], seed: int, id: str | None) -> None:
+    """Raise ValueError if a draw would be lost that somebody may have been given, filled in or not."""
+    try:
+        held = columns_of_checks(str(path)) if path.is_file() else {}
+    except ValueError:
+        return  # no such file, which is refused in other words
+    if CHECKED not in held or any(cell.strip() for cell in held[CHECKED]):
+        return  # likewise
+    before, seeds = held.get(ROW if id is None else id, []), set(held.get(SEED, []))
+    both = min(len(before), len(ids))
+    if seeds != {str(seed)} or before[:both] != list(ids[:both]):
+        which = f"another draw (seed {seeds.pop()})" if seeds else "another list"
+        raise ValueError(
+            f"--out {path} holds {which} that is not filled in yet, and to draw again is no random check; name another "
+            "file, or remove this one if nobody has looked at its labels."
+        )
 
 
 def _refuse_too_many(wanted: int, n_labels: int, train: Table, drawn: int = 0) -> None:

@@ -47,6 +47,8 @@ ON_ALL = Comparison("one attack on all", "the same in summary, certificate and t
 ON_ALL_REPLAYED = Comparison("one attack on all", "made, fitted and asked again: all points change that should")
 CHECKED = Comparison("random check", "labels that were drawn, checked and wrong, and predictions it proves, counted")
 BY_CHANCE = Comparison("random check", "how many labels are wrong at most, in whole numbers")
+WRITTEN = Comparison("labels to check", "files by their digests; the summary described anew from them")
+BEFORE = Comparison("labels to check", "what is proven before any check counted from the table; present labels read")
 COMPARISONS = (
     LABELS,
     CHECKED,
@@ -79,6 +81,8 @@ COMPARISONS = (
     RERUN,
     ON_ALL,
     ON_ALL_REPLAYED,
+    WRITTEN,
+    BEFORE,
 )
 
 

@@ -193,8 +193,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     try:
         refuse_odd_files(folder / SUMMARY)
         summary = json.loads((folder / SUMMARY).read_bytes())
-        changed = [SUMMARY] if summary.pop(_SEAL) != _digest_of(summary) else []
-        changed = changed or [name for name, own in summary["files"].items() if _digest_of_file(folder / name) != own]
+        changed = changed_files(folder, summary)
     except (IsADirectoryError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         changed = [SUMMARY]
     if changed:
@@ -205,6 +204,13 @@ def read_summary(folder: Path) -> dict[str, Any]:
     if (fault := fault_of_identity(folder, summary)) is not None:
         raise ValueError(f"{folder} does not hold a complete run: {fault}; run its command again in a new folder.")
     return cast(dict[str, Any], summary)
+
+
+def changed_files(folder: Path, summary: Mapping[str, Any]) -> list[str]:
+    """Files of a run that are missing, or not what the summary says was written; the summary itself comes first."""
+    told = {name: own for name, own in summary.items() if name != _SEAL}
+    changed = [SUMMARY] if summary[_SEAL] != _digest_of(told) else []
+    return changed + [name for name, own in summary["files"].items() if _digest_of_file(folder / name) != own]
 
 
 def fault_of_identity(folder: Path, summary: Mapping[str, Any]) -> str | None:

@@ -15,7 +15,19 @@ from flipcert.runs.operations import write_parquet
 PLAN, LISTED, LIST, TO_CHECK = "audit-plan.npz", "audit-list.npz", "audit.parquet", "audit.csv"
 # What came of an audit, in a summary; what was asked is a setting.
 AUDITED = "audit_result"
-_COLUMNS = ("index", "row", "id", "label", "source", "weighs_on", "margin", "preferred", "n_labels", "n_suspects")
+_COLUMNS = (
+    "index",
+    "row",
+    "id",
+    "label",
+    "source",
+    "weighs_on",
+    "margin",
+    "preferred",
+    "n_labels",
+    "n_suspects",
+    "by_folds",
+)
 
 
 def write_audit(folder: Path, audit: Audit | None) -> list[str]:

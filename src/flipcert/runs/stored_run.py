@@ -11,12 +11,14 @@ from typing import Any
 from flipcert.audit.record import RandomCheck
 from flipcert.engine.files import refuse_odd_files
 from flipcert.labels.threats import FLIPS, SOURCES, THREATS
+from flipcert.report.audit_result import Audit
 from flipcert.report.result import Collective
 from flipcert.report.words import Exposure, plural
 from flipcert.runs.describe import BY_CHECK, COLLECTIVELY
-from flipcert.runs.folder import SUMMARY, fault_of_identity
+from flipcert.runs.folder import SUMMARY, changed_files, fault_of_identity
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import ATTACKS, CERTIFICATES
+from flipcert.runs.stored_audit import AUDITED, read_audit
 from flipcert.runs.stored_collective import read_collective_results
 
 # A flip: training row, label before, label after.
@@ -59,6 +61,12 @@ class StoredRun:
         For each model, what one attack on all test points does, if that was asked.
     check : dict or None
         The random check of labels that came before, if there was one, and what it is said to prove.
+    audit : Audit or None
+        Which labels to check first, if that was asked.
+    changed : list of str
+        Files that are not those whose digests the summary has, if labels to check were asked for.
+    exact : bool
+        Whether the search went on until radii were exact.
     """
 
     digests: dict[str, str]
@@ -76,6 +84,9 @@ class StoredRun:
     attacks: list[dict[int, list[Any]]]
     collective: list[Collective | None] = field(default_factory=list)
     check: dict[str, Any] | None = None
+    audit: Audit | None = None
+    changed: list[str] = field(default_factory=list)
+    exact: bool = False
 
     @property
     def exposure(self) -> Exposure:
@@ -134,7 +145,7 @@ def _summary(path: Path) -> dict[str, Any]:
         told = [
             {"name": str(point["name"]), "settings": dict(point["settings"]), "metrics": dict(point["metrics"])}
             | {"strongest_sources": [dict(own) for own in point.get("strongest_sources", ())]}
-            | {name: dict(point.get(name, {})) for name in (COLLECTIVELY, BY_CHECK)}
+            | {name: dict(point.get(name, {})) for name in (COLLECTIVELY, BY_CHECK, AUDITED)}
             for point in summary.get("points", [summary])
         ]
         if len(told) != len(settings):
@@ -160,6 +171,9 @@ def _summary(path: Path) -> dict[str, Any]:
             "told": told,
             "has_collective": "collective" in summary,
             "check": _check(summary["check"]) if "check" in summary else None,
+            "audit": _audit(path.parent, summary[AUDITED]) if "audit" in summary else None,
+            "changed": changed_files(path.parent, summary) if "audit" in summary else [],
+            "exact": bool(summary["exact"]),
         }
     except (OSError, LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise _Damaged(f"{path.name} is not what was written") from error
@@ -169,6 +183,14 @@ def _check(told: Any) -> dict[str, Any]:
     """What is told of a random check, if it is all there."""
     RandomCheck.of(told)
     return dict(told)
+
+
+def _audit(folder: Path, told: dict[str, Any]) -> Audit:
+    """Which labels to check first, as the files tell it."""
+    try:
+        return read_audit(folder, told)
+    except (OSError, ValueError) as error:
+        raise _Damaged("what it tells of labels to check is missing, or not what was written") from error
 
 
 def _collective(folder: Path, n_models: int) -> list[Collective | None]:

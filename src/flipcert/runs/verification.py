@@ -16,6 +16,7 @@ from flipcert.audit.record import RandomCheck
 from flipcert.datasets.table import Table
 from flipcert.engine.watch import watched_by
 from flipcert.labels.threats import SOURCES, THREATS
+from flipcert.runs.compared_audit import compare_audit
 from flipcert.runs.compared_check import compare_check
 from flipcert.runs.compared_collective import compare_collective
 from flipcert.runs.comparisons import (
@@ -59,6 +60,7 @@ def verify_run(
     for number in range(len(run.settings)):
         _compare_summary(run, number, train, verification)
     compare_check(run, check, verification)
+    compare_audit(run, train, verification)
     rng = np.random.default_rng(seed)
     keeps_rows = not THREATS[run.threat].changes_rows
     shares = [part.size for part in np.array_split(np.arange(n_points), len(run.settings))]
