@@ -1,7 +1,5 @@
 """The bound itself: coefficients from their definition, any shares, and the linear program that proposes them."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +13,7 @@ from flipcert.collective.effects import Columns
 from flipcert.collective.label_effects import LabelEffects
 from flipcert.collective.master import solve_master
 from flipcert.collective.points import LinearPoints
+from flipcert.engine.clock import working_time
 from tests.helpers.collective_oracle import most_changed, naive_coefficients
 
 
@@ -91,7 +90,7 @@ def test_the_program_on_few_columns_is_solved():
         n, budget = int(rng.integers(1, 60)), int(rng.integers(1, 8))
         point, unit = np.repeat(np.arange(n_points), each), np.sort(rng.integers(0, n, n))
         matrix = rng.random((point.size, n)) * (rng.random((point.size, n)) < 0.4) * rng.choice([0.2, 0.5, 1.0])
-        solution = solve_master(matrix, point, unit, n_points, budget, 1e-4, time.monotonic() + 60)
+        solution = solve_master(matrix, point, unit, n_points, budget, 1e-4, working_time() + 60)
         of_points = np.eye(n_points)[point]
         left = np.block(
             [
@@ -108,5 +107,5 @@ def test_the_program_on_few_columns_is_solved():
 
 def test_a_program_without_time_is_cut_short():
     matrix, point = np.ones((3, 4)), np.arange(3)
-    solution = solve_master(matrix, point, np.arange(4), 3, 2, 1e-6, time.monotonic() - 1.0)
+    solution = solve_master(matrix, point, np.arange(4), 3, 2, 1e-6, working_time() - 1.0)
     assert np.all(solution.shares >= 0.0)

@@ -105,7 +105,7 @@ def test_points_are_shown_with_their_attacks(one):
 
 def test_no_list_of_labels_to_check(one):
     """Labels in many attacks are those of robust predictions; checking them changes nothing."""
-    assert "audit" not in report_page([one])
+    assert "labels to check" not in Page(report_page([one])).text
 
 
 def test_notable_points_are_the_extremes():

@@ -51,7 +51,9 @@ def find_attack(
     # Weights may be so large or small that sums of them are not: then less is found.
     with np.errstate(all="ignore"):
         best, emptied = _best(points, budget, deadline, known, seed, enough)
-        return _in_order(points, best, emptied) if best else None
+        attack = _in_order(points, best, emptied) if best else None
+    # Where sums overflow, flips may look as if nobody needed them.
+    return attack if attack is not None and len(attack) else None
 
 
 def _best(
