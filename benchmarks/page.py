@@ -201,7 +201,7 @@ def _collective(records: Sequence[Record]) -> list[str]:
     if not records:
         return []
     table = _table(collective_page.HEADS, collective_page.lines(records))
-    return [f"## One attack on all points\n\n{collective_page.TEXT}{warnings(records)}\n{table}"]
+    return [f"## One attack on all points\n\n{collective_page.TEXT.rstrip()}{warnings(records)}\n\n{table}"]
 
 
 def _growth(records: Sequence[Record]) -> str:
