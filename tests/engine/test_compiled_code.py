@@ -14,7 +14,7 @@ from numba.core.caching import IndexDataCacheFile
 
 import flipcert
 from flipcert.cli.progress import Display
-from flipcert.engine import jit
+from flipcert.engine import jit, sources
 from flipcert.engine.cluster.packing import unpack
 from flipcert.engine.cluster.worker import Parcel
 
@@ -57,10 +57,39 @@ def test_a_changed_callee_in_another_file_is_seen(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "flipcert", ignore=shutil.ignore_patterns("__pycache__"))
     assert run(tmp_path) == ["0", "0"]
     assert run(tmp_path) == ["0", "1"]  # the second process finds the machine code
-    # Touch another compiled file only: everything is compiled again.
+    # Touch another compiled file only: everything beside it is compiled again.
     other = tmp_path / "flipcert" / "flips" / "_jit" / "rival.py"
     other.write_text(other.read_text() + "\n# changed\n")
     assert run(tmp_path) == ["0", "0"]
+    # What no compiled code comes from costs nothing.
+    face = tmp_path / "flipcert" / "flips" / "attack.py"
+    face.write_text(face.read_text() + "\n# changed\n")
+    assert run(tmp_path) == ["0", "1"]
+
+
+def test_stamps_follow_imports_through_files_and_folders(tmp_path, monkeypatch):
+    package = tmp_path / "flipcert"
+    (package / "far" / "deep").mkdir(parents=True)
+    (package / "near").mkdir()
+    for name in ("lost.py", "far/__init__.py", "far/deep/end.py", "far/alone.py"):
+        (package / name).write_text("VALUE = 1\n")
+    (package / "near" / "code.py").write_text("from flipcert.far.alone import VALUE\n")
+    monkeypatch.setattr(sources, "_PACKAGE", package)
+
+    def moves(changed, imports):
+        (package / "far" / "alone.py").write_text(imports)
+        before = sources.digest_of_imports.__wrapped__(package / "near")
+        with open(package / changed, "a") as file:
+            file.write("# changed\n")
+        return sources.digest_of_imports.__wrapped__(package / "near") != before
+
+    assert not moves("lost.py", "VALUE = 2\n")
+    assert moves("far/deep/end.py", "    from flipcert.far.deep.end import VALUE\n")
+    assert moves("far/deep/end.py", "from flipcert.far import (\n    deep,\n)\n")
+    assert not moves("lost.py", "from flipcert.far import deep\n")
+    # What does not say from where may come from anywhere.
+    for words in ("import flipcert\n", "from flipcert import lost\n", "from .. import lost\n", "from . import lost\n"):
+        assert moves("lost.py", words)
 
 
 def test_a_changed_type_or_number_in_another_file_is_seen(tmp_path):
@@ -77,9 +106,9 @@ def test_a_changed_type_or_number_in_another_file_is_seen(tmp_path):
     assert run(tmp_path, script) == ["121"]
 
 
-def test_workers_compare_what_the_cache_is_stamped_with():
+def test_workers_compare_all_sources():
     content = unpack(Parcel.of(len, 1, by_content=False).content)
-    assert jit.digest_of_sources() in content
+    assert sources.digest_of_sources() in content
 
 
 def test_python_without_compiling():

@@ -2,8 +2,8 @@
 
 numba keeps the machine code of a function until *its own file* changes. A function that calls one in another file
 would go on with the old version of that, or of a type or number that it took from there: fatal for a certificate. So
-the cache carries a stamp of all sources of the package, and is emptied when they change. ``NUMBA_DISABLE_JIT=1`` runs
-everything in Python, for debugging.
+the cache of a folder carries a stamp of its sources and of all that they import from the package, and is emptied when
+any of it changes. ``NUMBA_DISABLE_JIT=1`` runs everything in Python, for debugging.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from numba import njit
 
-from flipcert.engine.sources import digest_of_sources
+from flipcert.engine.sources import digest_of_imports
 
 _STAMP = "flipcert-sources"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -33,7 +33,7 @@ def compiled(function: Callable[..., Any], fastmath: Any = False, inline: str = 
         # No folder at all that a cache could be written to: every process compiles for itself.
         return njit(nogil=True, fastmath=fastmath, inline=inline)(function)
     if hasattr(dispatcher, "stats"):
-        _empty_if_stale(dispatcher.stats.cache_path)
+        _empty_if_stale(dispatcher.stats.cache_path, Path(function.__code__.co_filename).resolve().parent)
         _go_on_without_space(dispatcher._cache)
     return dispatcher
 
@@ -68,10 +68,10 @@ def _go_on_without_space(kept: Any) -> None:
 
 
 @cache
-def _empty_if_stale(folder: str) -> None:
-    """Remove cached machine code that was made from other sources."""
+def _empty_if_stale(folder: str, made_from: Path) -> None:
+    """Remove cached machine code that was made from other sources than those that a folder holds and imports."""
     stamp = Path(folder) / _STAMP
-    sources = digest_of_sources()
+    sources = digest_of_imports(made_from)
     try:
         if stamp.read_text() == sources:
             return
