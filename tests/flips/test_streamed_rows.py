@@ -14,8 +14,9 @@ from flipcert.engine import tiles as grid
 from flipcert.flips import streamed_rows
 from flipcert.flips._jit.ladder import sums_are_exact
 from flipcert.flips.chosen import as_fixed
-from flipcert.flips.passes import Tiles, add_exactly, survey
+from flipcert.flips.passes import add_exactly, survey
 from flipcert.flips.streamed_rows import StreamedRows
+from flipcert.flips.streamed_tiles import Tiles, TileSource
 from flipcert.flips.whole_rows import WholeRows
 from flipcert.kernels import NTK, RBF
 from flipcert.labels.labels import Labels
@@ -23,16 +24,20 @@ from tests.helpers.oracles import brute_force_costs, exact_scores, exact_winner
 from tests.helpers.strategies import FAMILIES, label_problems
 
 
-def tiles_of(weights, n_jobs=1):
-    def write(samples, out):
-        out[: len(weights)] = weights[:, samples]
+def tiles_of(weights, labels, n_jobs=1):
+    def tile_writer(features):
+        def write(samples, out):
+            out[: len(weights)] = weights[:, samples]
 
-    return Tiles(write, len(weights) + 1, len(weights), weights.shape[1], weights.dtype, n_jobs)
+        return write
+
+    source = TileSource(tile_writer, labels.coded, weights.dtype, n_jobs)
+    return Tiles(source, np.empty((len(weights) + 1, 0)), len(weights))
 
 
 def streamed(weights, labels, offset=None, n_jobs=1):
     offset = np.zeros((len(weights), labels.n_classes)) if offset is None else offset
-    return StreamedRows(tiles_of(weights, n_jobs), labels, offset)
+    return StreamedRows(tiles_of(weights, labels, n_jobs), labels, offset)
 
 
 def total_of(weights, offset):
@@ -121,8 +126,8 @@ def test_exact_sums(problem):
     labels = Labels.of(codes, n_classes)
     offsets = np.zeros((1, n_classes)) if offset is None else offset[None]
     with np.errstate(over="ignore"):
-        total = survey(tiles_of(weights[None]), labels, offsets).total
-    (sums,) = add_exactly(tiles_of(weights[None]), labels, offsets, total, [0])
+        total = survey(tiles_of(weights[None], labels), offsets).total
+    (sums,) = add_exactly(tiles_of(weights[None], labels), labels, offsets, total, [0])
     assert sums.scores == [score * 2**1126 for score in exact_scores(weights, codes, n_classes, offset)]
     if sums.fit_doubles:
         rounded = np.bincount(codes, weights, n_classes) + offsets[0]

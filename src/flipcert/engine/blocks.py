@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
-from flipcert.engine.cluster.engines import current_engine, run_on
+from flipcert.engine.cluster.engines import cluster_cores, current_engine, run_on
 from flipcert.engine.cluster.worker import on_worker
 from flipcert.engine.question import Asked, Question
 from flipcert.engine.threads import on_threads, shared_memory_backend
@@ -91,16 +91,20 @@ def _on_filled(function: Callable[[NDArray[Any], int], Answer], rows: int, block
 
 
 def watched_blocks(
-    function: Callable[[NDArray[Any]], Answer], X: NDArray[Any], rows: int | None, watcher: Watcher
+    function: Callable[[NDArray[Any]], Answer],
+    X: NDArray[Any],
+    rows: int | None,
+    watcher: Watcher,
+    spreads: bool = False,
 ) -> list[Answer]:
     """Call ``function`` on so many rows of X at a time (None: on all), with a watcher.
 
     One block after the other, since a function that has few rows at a time spreads its own work over the cores; but an
-    engine is given all of them.
+    engine is given all of them, unless there are too few for a cluster and the function ``spreads`` over that too.
     """
 
     def compute(blocks: list[NDArray[Any]], done: Callable[[int, Answer], None]) -> list[Answer]:
-        if current_engine() is not None:
+        if current_engine() is not None and not (spreads and len(blocks) < cluster_cores()):
             return map_tasks(function, blocks, None, done=done)
         return _collected(((place, function(block)) for place, block in enumerate(blocks)), len(blocks), done)
 

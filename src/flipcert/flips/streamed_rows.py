@@ -24,8 +24,9 @@ from flipcert.flips._jit.sources import add_cells
 from flipcert.flips._jit.stream import BITS_OF_EIGHTHS, N_SIZES
 from flipcert.flips.chosen import Chosen, ChosenDoubles, ChosenIntegers, ExactSums, as_fixed
 from flipcert.flips.costs import Radii
-from flipcert.flips.passes import BATCH, Survey, Tiles, add_exactly, bytes_of_exact_sums, choose, survey
+from flipcert.flips.passes import Survey, add_exactly, bytes_of_exact_sums, choose, survey
 from flipcert.flips.rows import Row
+from flipcert.flips.streamed_tiles import Tile, Tiles
 from flipcert.labels.labels import Labels
 from flipcert.results.witness import Witness
 
@@ -124,12 +125,13 @@ class StreamedRows:
         """Positive weights and magnitudes of negative ones of some rows, added up by the cell that each label is in."""
         shape = (rows.stop - rows.start, n_cells)
         plus, minus = np.zeros(shape), np.zeros(shape)
+        source = self._tiles.source
         # Sums of so many tiles are held at the same time.
-        at_once = max(1, memory_budget() // _PART // (16 * BATCH * min(n_cells, tiles(self._tiles.n_samples)[0].stop)))
+        at_once = max(1, memory_budget() // _PART // (16 * source.held * min(n_cells, tiles(source.n_samples)[0].stop)))
         for begin in range(0, shape[0], at_once):
             own = slice(begin, min(begin + at_once, shape[0]))
             asked = slice(rows.start + own.start, rows.start + own.stop)
-            for local, above, below in self._tiles.map(partial(_cells_of_tile, of, asked)):
+            for local, above, below in self._tiles.map(partial(_cells_of_tile, asked), along=of):
                 # Rows that overflow here are added up again, exactly.
                 with np.errstate(over="ignore"):
                     plus[own, local] += above
@@ -138,23 +140,18 @@ class StreamedRows:
 
     def at(self, samples: NDArray[np.int64]) -> NDArray[Any]:
         """Weights of some training samples."""
-        columns = np.empty((self._tiles.n_rows, samples.size), self._tiles.dtype)
-
-        def pick(tile: slice, weights: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-            own = np.flatnonzero((samples >= tile.start) & (samples < tile.stop))
-            return own, weights[:, samples[own] - tile.start]
-
-        for own, values in self._tiles.map(pick):
+        columns = np.empty((self._tiles.n_rows, samples.size), self._tiles.source.dtype)
+        for own, values in self._tiles.map(partial(_columns_of_tile, samples)):
             columns[:, own] = values
         return columns
 
     def row(self, t: int) -> NDArray[Any]:
         """All weights of one row."""
-        return np.concatenate(list(self._tiles.map(lambda _, weights: weights[t].copy())))
+        return np.concatenate(list(self._tiles.map(lambda tile: tile.weights[t].copy())))
 
     @cached_property
     def _survey(self) -> Survey:
-        return survey(self._tiles, self._labels, self._offset)
+        return survey(self._tiles, self._offset)
 
     def _changes(self, found: Callable[[int, Row, Chosen, Any], Answer]) -> list[Answer]:
         """``found(t, row, chosen, answer)`` for each row and its cheapest change of prediction."""
@@ -173,14 +170,12 @@ class StreamedRows:
             self._add_exactly(sorted(undecided))
             for group in self._groups(tries):
                 rows = [plan.row for plan in group]
-                picked = choose(
-                    self._tiles, self._labels, rows, [plan.first for plan in group], [plan.single for plan in group]
-                )
+                picked = choose(self._tiles, rows, [plan.first for plan in group], [plan.single for plan in group])
                 longest = max(chosen.samples.size for chosen in picked)
                 at_once = max(1, memory_budget() // _PART // (_RUNG * (longest + 1)))
                 tasks = list(zip(rows, picked, strict=True))
                 for t, (state, result) in zip(
-                    rows, map_threads(decide, tasks, self._tiles.n_jobs, at_once), strict=True
+                    rows, map_threads(decide, tasks, self._tiles.source.n_jobs, at_once), strict=True
                 ):
                     if state == TRUNCATED:
                         tries[t] += 1
@@ -230,7 +225,8 @@ class StreamedRows:
     def _add_exactly(self, rows: list[int]) -> None:
         """Exact scores of some rows, unless they are known."""
         missing = [t for t in rows if t not in self._exact]
-        together = max(1, memory_budget() // _PART // bytes_of_exact_sums(self._labels.n_classes))
+        held = self._tiles.source.held
+        together = max(1, memory_budget() // _PART // bytes_of_exact_sums(self._labels.n_classes, held))
         for begin in range(0, len(missing), together):
             own = missing[begin : begin + together]
             sums = add_exactly(self._tiles, self._labels, self._offset, self._survey.total, own)
@@ -238,11 +234,17 @@ class StreamedRows:
 
 
 def _cells_of_tile(
-    of: NDArray[np.int64], rows: slice, samples: slice, tile: NDArray[Any]
+    rows: slice, tile: Tile, of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """The cells that a tile has labels of, and what it adds to each."""
-    local, place = np.unique(of[samples], return_inverse=True)
-    own = np.ascontiguousarray(tile[rows])
+    local, place = np.unique(of, return_inverse=True)
+    own = np.ascontiguousarray(tile.weights[rows])
     plus, minus = (np.zeros((own.shape[0], local.size)) for _ in range(2))
     add_cells(own, place, plus, minus)
     return local, plus, minus
+
+
+def _columns_of_tile(samples: NDArray[np.int64], tile: Tile) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Which of some samples a tile has, and their weights."""
+    own = np.flatnonzero((samples >= tile.start) & (samples < tile.stop))
+    return own, tile.weights[:, samples[own] - tile.start]

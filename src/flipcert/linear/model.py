@@ -26,9 +26,9 @@ from flipcert.engine.watch import Watcher
 from flipcert.flips._jit.reach import BEST
 from flipcert.flips.against import attack_against, costs_against, rows_against
 from flipcert.flips.new_rows import NewRows
-from flipcert.flips.passes import Tiles
 from flipcert.flips.source_rows import SourceRows
 from flipcert.flips.streamed_rows import StreamedRows
+from flipcert.flips.streamed_tiles import Tiles, TileSource
 from flipcert.flips.whole_rows import Rows, WholeRows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, SOURCES, Threat
@@ -191,20 +191,19 @@ class LabelLinearModel:
         if not self._streams or threat.changes_rows:
             return self.map_weights(X, lambda block: function(block.features, self.held_rows(block, threat)), watcher)
         height = self._height(X.shape[0])
+        source = TileSource(weights.tile_writer, labels.coded, np.dtype(weights.dtype), self.n_jobs)
 
         def block(rows: NDArray[Any]) -> Any:
             n_rows = rows.shape[0]
             with one_blas_thread:
                 features = weights.features(filled(rows, height))
-                write = weights.tile_writer(features)
                 offset = weights.offset(features, labels.n_classes)[:n_rows]
-            form = Tiles(write, height, n_rows, labels.n_labels, np.dtype(weights.dtype), self.n_jobs)
-            streamed = StreamedRows(form, labels, offset)
+            streamed = StreamedRows(Tiles(source, features, n_rows), labels, offset)
             refuse_underflow(weights.lost(features[:n_rows], streamed.totals))
             return function(features[:n_rows], rows_against(threat, streamed, labels, offset))
 
         with told_with(partial(weights.why, X)):
-            return watched_blocks(block, X, height, watcher or Watcher())
+            return watched_blocks(block, X, height, watcher or Watcher(), spreads=True)
 
     def map_weights(
         self, X: NDArray[Any], function: Callable[[Block], Any], watcher: Watcher | None = None

@@ -6,19 +6,23 @@ import gc
 import json
 import os
 import socket
+import threading
 import time
 
 import joblib
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import flipcert
 from flipcert.cli import app
+from flipcert.engine import tiles as grid
 from flipcert.engine.blocks import map_tasks, map_threads
 from flipcert.engine.cluster import engines
+from flipcert.engine.cluster.worker import Parcel
 from flipcert.engine.watch import Watcher, watched_by
 from flipcert.kernels import NTK, RBF
 from tests.helpers.clusters import kill_a_worker, two_workers
@@ -150,6 +154,73 @@ def test_bits_of_integer_programs(n_partitions, client, jobs, blobs):
     with joblib.parallel_config(backend="dask", client=client):
         assert_same(everything(model, X, y, X_test), expected)
     assert jobs
+
+
+STREAMED = {
+    "svm": flipcert.KernelSVM(),
+    "svm on an infinite kernel": flipcert.KernelSVM(NTK(activation="relu")),
+    "ridge": flipcert.KernelRidge(reg=1.0),
+    "kernel matrix": flipcert.KernelSVM("precomputed"),
+}
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_tiles_of_few_long_rows_go_to_all_workers(name, client, jobs, digits, monkeypatch):
+    """One block of rows: what is collected of its tiles comes back, in order, and the training set is sent once."""
+    monkeypatch.setattr(grid, "COLUMNS", 64)
+    packed = []
+    monkeypatch.setattr(Parcel, "of", lambda *own, of=Parcel.of, **more: packed.append(own) or of(*own, **more))
+    X, y, X_test, _ = digits
+    X_test = X_test[:20]
+    if name == "kernel matrix":
+        monkeypatch.setattr("flipcert.flips.streamed_tiles._LARGEST_ROWS", 1000)
+        X, X_test = X @ X.T, X_test @ X.T
+    # Ties, so that sums are taken exactly too.
+    X, X_test = np.round(4 * X), np.round(4 * X_test)
+    model = STREAMED[name].fit(X, y, trusted=np.arange(len(y)) % 7 == 0, source=np.arange(len(y)) % 30)
+
+    def told():
+        with config_context(working_memory=4 * 32 * 64 * 8 / 2**20):
+            own = [model.certify(X_test, threat=threat) for threat in ("flips", "sources")]
+            witnesses = model.worst_flips(X_test[:5])
+        columns = [getattr(part, name) for part in own for name in ("prediction", "radius", "rounding_sensitive")]
+        return [np.asarray(column).tolist() for column in columns], [w.indices.tolist() for w in witnesses]
+
+    expected = told()
+    assert not jobs
+    with joblib.parallel_config(backend="dask", client=client):
+        assert told() == expected
+        # Once for each of the three jobs, but many times a pass over the tiles.
+        assert len(packed) == (0 if name == "kernel matrix" else 3)
+        assert (len(jobs) > 5 and min(jobs) > 1) or name == "kernel matrix"
+        before = len(jobs)
+        model.set_params(n_jobs=1)
+        assert told() == expected
+        model.set_params(n_jobs=None)
+        assert len(jobs) == before
+
+
+def test_tiles_survive_the_loss_of_workers(client, digits, monkeypatch):
+    monkeypatch.setattr(grid, "COLUMNS", 16)
+    X, y, X_test, _ = digits
+    model = flipcert.KernelSVM().fit(X, y)
+    expected = model.certify(X_test[:20]).radius
+    begun = threading.Event()
+    real = engines.run_on
+
+    def spy(*arguments):
+        begun.set()
+        return real(*arguments)
+
+    monkeypatch.setattr("flipcert.engine.blocks.run_on", spy)
+    killer = threading.Thread(target=lambda: begun.wait(60) and kill_a_worker(client))
+    killer.start()
+    with (
+        joblib.parallel_config(backend="dask", client=client),
+        config_context(working_memory=4 * 32 * 16 * 8 / 2**20),
+    ):
+        assert np.array_equal(model.certify(X_test[:20]).radius, expected)
+    killer.join()
 
 
 def test_processes_of_joblib(jobs, digits):

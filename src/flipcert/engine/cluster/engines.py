@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import wait
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from queue import Empty, SimpleQueue
@@ -42,6 +43,34 @@ def current_engine() -> Any | None:
     return None if getattr(backend, "supports_sharedmem", False) else backend
 
 
+def cluster_cores() -> int:
+    """Cores of the Dask cluster that tasks go to now; 0 if they go elsewhere, or run here."""
+    client = _dask_client(current_engine())
+    try:
+        return 0 if client is None else sum(client.nthreads().values())
+    except OSError:
+        return 1  # the scheduler has other things to do, or is gone: whoever gives it tasks tells
+
+
+class SentOnce:
+    """A function that several jobs call, one after the other: it stays on the workers as long as this is kept."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._parcel: Parcel | None = None
+        self.sent: dict[str, tuple[Any, Packed]] = {}
+
+    def __call__(self, item: Any) -> Any:
+        """Call it here."""
+        return self._function(item)
+
+    def parcel(self, at_once: int) -> Parcel:
+        """The function, packed when it is first sent."""
+        if self._parcel is None:
+            self._parcel = Parcel.of(self._function, at_once, by_content=False)
+        return self._parcel
+
+
 @contextmanager
 def functions_stay() -> Iterator[None]:
     """Leave functions on the workers until the block ends: several jobs in it use the same ones."""
@@ -59,10 +88,14 @@ def run_on(
     engine: Any, function: Callable[[Any], Any], tasks: list[Any], workers: int, at_once: int
 ) -> Generator[tuple[int, Any], None, None]:
     """Call the function on every task; yield places and results as they come. Close it to stop half-way."""
-    parcel = Parcel.of(function, at_once, by_content=_held.get() is not None)
+    if isinstance(function, SentOnce):
+        parcel, sent = function.parcel(at_once), function.sent
+    else:
+        held = _held.get()
+        parcel, sent = Parcel.of(function, at_once, by_content=held is not None), {} if held is None else held
     client = _dask_client(engine)
     if client is not None:
-        finished = _DaskJob(client, parcel, tasks, current_watcher()).results()
+        finished = _DaskJob(client, parcel, tasks, current_watcher(), sent).results()
     else:
         finished = _through_joblib(engine, parcel, tasks, workers)
     with closing(finished):
@@ -113,7 +146,9 @@ def _numbered(content: Any, name: str, at_once: int, place: int, item: Any) -> t
 class _DaskJob:
     """Tasks on a Dask cluster; whatever is lost with a worker is sent and computed again."""
 
-    def __init__(self, client: Any, parcel: Parcel, tasks: list[Any], watcher: Watcher) -> None:
+    def __init__(
+        self, client: Any, parcel: Parcel, tasks: list[Any], watcher: Watcher, sent: dict[str, tuple[Any, Packed]]
+    ) -> None:
         self._client = client
         self._parcel = parcel
         self._tasks = tasks
@@ -124,7 +159,7 @@ class _DaskJob:
         self._workers: dict[str, int] = {}
         self._looked = -_PAUSE
         self._can_share = can_be_shared()
-        self._sent: dict[str, tuple[Any, Packed]] = {} if (held := _held.get()) is None else held
+        self._sent = sent
 
     def results(self) -> Generator[tuple[int, Any], None, None]:
         """Places and results as they come; whatever ends this, nothing of the job is left to do for the cluster."""
@@ -182,11 +217,27 @@ class _DaskJob:
         """Give data to the workers, some of which may die meanwhile."""
         for attempt in range(_PATIENCE):
             try:
-                return self._client.scatter(value, hash=False, broadcast=broadcast, direct=self._nearby)
+                return self._scattered(value, broadcast)
             except (OSError, KeyError):
                 self._check_connection()
                 time.sleep(_PAUSE * attempt)
         raise ConnectionError("data could not be sent to the workers of the Dask cluster; see whether it has any left.")
+
+    def _scattered(self, value: Any, broadcast: bool) -> Any:
+        """Data on their way to the workers; if one of these goes meanwhile, Dask would wait for it for ever."""
+        import asyncio
+
+        present = self._client.nthreads().keys()
+        way = self._client.scatter(value, hash=False, broadcast=broadcast, direct=self._nearby, asynchronous=True)
+        sending = asyncio.run_coroutine_threadsafe(way, self._client.loop.asyncio_loop)
+        try:
+            while not wait([sending], _PAUSE).done:
+                self._check_connection()
+                if gone := present - self._client.nthreads().keys():
+                    raise ConnectionError(f"{', '.join(gone)} went while data were sent")
+            return sending.result()
+        finally:
+            sending.cancel()
 
     def _result_of(self, future: Any) -> Any | None:
         """The result, or None if it was lost with a worker; an error of the task itself is raised."""
