@@ -33,6 +33,7 @@ from benchmarks.rows import (
     sources,
     stand_alone,
     startup,
+    streamed,
     tightness,
     upper_bound,
 )
@@ -62,13 +63,14 @@ GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "scale": scale.rows,
     "memory": memory.rows,
     "large": larger_than_memory.rows,
+    "streamed": streamed.rows,
     "startup": startup.rows,
     "tightness": tightness.rows,
     "growth": growth.rows,
 }
 # Only when asked for: an hour of work and most of the memory of a small machine; gigabytes of scratch files; data that
 # not everyone has.
-ON_REQUEST = ("mnist", "large", "published-network")
+ON_REQUEST = ("mnist", "large", "streamed", "published-network")
 
 
 def main() -> None:

@@ -31,8 +31,8 @@ def rows(settings: Settings) -> Iterator[Record]:
     with two_workers() as client:
         for name, (_, model) in models.items():
             model.fit(features.train, features.labels)
-            threads, cluster = _works(model, features.test, client)
-            _check_bits(cluster(), threads())
+            threads, cluster = on_both(model, features.test, client)
+            check_bits(cluster(), threads())
             measured[name] = compare(cluster, threads, settings.pairs)
     # The workers have ended by now, and count as ours.
     for name, (job, _) in models.items():
@@ -59,7 +59,9 @@ def two_workers() -> Iterator[Any]:
         yield client
 
 
-def _works(model: Any, X: Any, client: Any) -> tuple[Callable[[], Certificates], Callable[[], Certificates]]:
+def on_both(model: Any, X: Any, client: Any) -> tuple[Callable[[], Certificates], Callable[[], Certificates]]:
+    """Certifying on threads of this process, and on the cluster."""
+
     def threads() -> Certificates:
         return model.certify(X)
 
@@ -70,7 +72,8 @@ def _works(model: Any, X: Any, client: Any) -> tuple[Callable[[], Certificates],
     return threads, cluster
 
 
-def _check_bits(found: Certificates, expected: Certificates) -> None:
+def check_bits(found: Certificates, expected: Certificates) -> None:
+    """Refuse certificates that differ in anything."""
     for name, values in vars(expected).items():
         if not np.array_equal(getattr(found, name), values):
             raise AssertionError(f"{name} on the cluster differs from that on threads")

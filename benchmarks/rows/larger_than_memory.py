@@ -17,6 +17,7 @@ from benchmarks.settings import Settings
 from benchmarks.timing import Spread
 from flipcert.engine.mapped import give_back, scratch
 
+VOTERS = 100
 _LIMIT = 1.0
 # Megabytes of the budget; with the second one, the weights of all test points are held.
 _BUDGET, _QUICK_BUDGET, _PLENTY = 512, 32, 2**16
@@ -70,6 +71,14 @@ def ridge_in_memory(prepared: tuple[Features, int]) -> dict[str, Any]:
     return certify(flipcert.KernelRidge(reg=REG), prepared[0], _PLENTY)
 
 
+def ensemble(prepared: tuple[Features, int]) -> dict[str, Any]:
+    return certify(flipcert.PartitionEnsemble(flipcert.KernelSVM(), VOTERS), *prepared)
+
+
+def ensemble_in_memory(prepared: tuple[Features, int]) -> dict[str, Any]:
+    return certify(flipcert.PartitionEnsemble(flipcert.KernelSVM(), VOTERS), prepared[0], _PLENTY)
+
+
 def certify(model: Any, features: Features, budget: int) -> dict[str, Any]:
     """Fit and certify within a budget."""
     with sklearn.config_context(working_memory=budget):
@@ -85,4 +94,5 @@ _Work = Callable[[tuple[Features, int]], dict[str, Any]]
 _JOBS: dict[str, tuple[str, _Work, _Work]] = {
     "svm": ("one SVM", svm, svm_in_memory),
     "ridge": ("one ridge, linear NTK", ridge, ridge_in_memory),
+    "ensemble": (f"ensemble of {VOTERS} SVM", ensemble, ensemble_in_memory),
 }

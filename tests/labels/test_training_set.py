@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -82,3 +83,16 @@ def test_inputs_are_of_the_type_that_is_asked_for():
     copied = read_training_set(flipcert.KernelSVM(), X, Y, copy=True).inputs
     assert np.array_equal(copied, X)
     assert not np.shares_memory(copied, X)
+
+
+def test_few_labels_of_many_classes_are_no_regression_where_the_classes_are_named():
+    """scikit-learn warns where more than half of the labels differ, as they may in a partition, or in ``classes``."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), np.arange(300) % 40
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flipcert.KernelSVM("linear", classes=range(60)).fit(X, y)
+        flipcert.KernelSVM("linear", classes=range(40)).fit(X[:45], y[:45])
+        flipcert.PartitionEnsemble(flipcert.KernelSVM("linear"), 6).fit(X, y).certify(X[:2])
+    with pytest.warns(UserWarning, match="could represent a regression"):
+        flipcert.KernelSVM("linear").fit(X[:45], y[:45])
