@@ -146,7 +146,8 @@ def _fit_white_box(
     # Costs that were proven without the mask hold with it: it only ties an attacker's hands. Who is not told of sources
     # is asked for flips.
     told = {"trusted": trusted} if part.sources is None else {"trusted": trusted, "source": part.sources.values}
-    taken = _parameters_of_fit(type(final_step(model)))
+    kind: Any = type(final_step(model))
+    taken = _parameters_of_fit(kind)
     labels: NDArray[Any] | Annotations = y
     if part.annotations is not None:
         labels, told = part.annotations, {}
