@@ -15,6 +15,7 @@ from benchmarks.records import Record, save
 from benchmarks.rows import (
     against_published,
     aggregation,
+    attacks,
     certified_accuracy,
     cluster,
     collective,
@@ -27,6 +28,7 @@ from benchmarks.rows import (
     mnist,
     networks,
     peers,
+    predictions,
     ridge,
     row_changes,
     scale,
@@ -41,6 +43,8 @@ from benchmarks.settings import QUICK, Settings
 
 GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "svm": stand_alone.rows,
+    "predict": predictions.rows,
+    "attacks": attacks.rows,
     "sources": sources.rows,
     "rows": row_changes.rows,
     "ensembles": ensembles.given,

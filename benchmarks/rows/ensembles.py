@@ -50,6 +50,7 @@ def fits(settings: Settings) -> Iterator[Record]:
                 settings.few_pairs,
             ),
             unit="×",
+            target=1.0 if n_partitions <= 10 else 2.0,
             method=f"fit over the product for T = {settings.n_test:,}, in turns",
             data=features.name,
             quick=settings.quick,

@@ -332,3 +332,25 @@ def test_costs_of_voters_that_are_not_label_linear(blobs):
         black_box.voter_costs(X_test, method="published")
     with pytest.raises(ValueError, match="bound must be"):
         black_box.voter_costs(X_test, bound="exact")
+
+
+def test_parts_that_share_buckets_hold_all_labels_of_these_in_order():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), rng.integers(0, 3, 60)
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=7, copies=3, random_state=1).fit(X, y)
+    held = np.zeros(60, np.int64)
+    for voter, estimator in zip(model.electorate_.voters, model.estimators_, strict=True):
+        np.testing.assert_array_equal(voter.members, np.flatnonzero(np.isin(np.arange(60), voter.members)))
+        np.testing.assert_array_equal(estimator.X_fit_, X[voter.members])
+        # All of a bucket, or nothing of it.
+        for bucket in np.unique(model.partition_[voter.members]):
+            assert np.isin(np.flatnonzero(model.partition_ == bucket), voter.members).all()
+        held[voter.members] += 1
+    np.testing.assert_array_equal(held, np.full(60, 3))
+
+
+def test_many_classes_that_are_named_are_not_taken_for_a_regression():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), rng.permutation(60)
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=2, classes=np.arange(60)).fit(X, y)
+    assert model.certify(X[:3]).radius.shape == (3,)

@@ -18,6 +18,7 @@ from flipcert.flips.label_space import NAME_THE_SPACE, open_costs
 from flipcert.labels.encoding import class_indices
 from flipcert.labels.threats import SOURCES, Threat
 from flipcert.labels.training_set import TrainingSet
+from flipcert.linear.class_sums import ClassSums
 from flipcert.linear.model import Block, LabelLinearModel
 from flipcert.linear.shared_rows import shared_weights
 from flipcert.linear.weights import Weights
@@ -63,7 +64,7 @@ class CertifiedByWeights(CertifiedClassifier):
             weights = self._make_weights(training.inputs)
         if training.annotations is not None:
             weights = shared_weights(weights, training.annotations.row, training.annotations.share)
-        self.label_linear_ = LabelLinearModel(labels, weights)
+        self.label_linear_ = LabelLinearModel(labels, weights, class_sums=ClassSums.of(labels, weights))
 
     def _refusal_of_annotations(self) -> str | None:
         return super()._refusal_of_annotations() if self.has_costs_of_its_own else None
@@ -74,6 +75,10 @@ class CertifiedByWeights(CertifiedClassifier):
     def _scores(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         model, rows = self._asked(X)
         return model.scores(rows)
+
+    def _winners(self, X: ArrayLike) -> NDArray[np.int64]:
+        model, rows = self._asked(X)
+        return model.predictions(rows)
 
     def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
         model, rows = self._asked(X)

@@ -69,14 +69,15 @@ def map_blocks(
     n_jobs: int | None,
     watcher: Watcher | None = None,
     consume: Callable[[int, Answer], None] | None = None,
+    height: int | None = None,
 ) -> list[Answer]:
     """Call ``function(block, n_rows)`` for every block of rows of X, in order; a row takes so much memory meanwhile.
 
     The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant. What a watcher
     recalls is not computed again, and what is computed is given to it to keep. Results too large to be collected are
-    given to ``consume(start, result)`` instead, as they come.
+    given to ``consume(start, result)`` instead, as they come. Blocks of a larger job have its ``height``.
     """
-    rows = block_rows(X.shape[0], bytes_per_row)
+    rows = height or block_rows(X.shape[0], bytes_per_row)
     at_once = max(1, memory_budget() // (rows * bytes_per_row))
     of_block = partial(_on_filled, function, rows)
 

@@ -73,11 +73,22 @@ def product_errors(X: NDArray[Any], factors: list[Factor]) -> NDArray[np.float64
     unit, width = factors[0].unit, factors[0].shape[1]
     frobenius = np.array([factor.frobenius for factor in factors])
     largest = np.array([factor.largest_norm for factor in factors])
-    lowest = quantum(X) + np.array([factor.quantum for factor in factors])
+    quanta = np.array([factor.quantum for factor in factors])
+    lowest = quantum(X, _never_whole(norms, largest, quanta, unit)) + quanta
     # Products and sums of multiples of a power of two are exact while they fit the mantissa.
     with np.errstate(over="ignore"):
         whole = norms * largest < np.ldexp(0.5 / unit, lowest)
         return np.where(whole, 0.0, unit * np.sqrt(width) * norms * frobenius)
+
+
+def _never_whole(norms: NDArray[np.float64], largest: NDArray[np.float64], quanta: NDArray[Any], unit: float) -> int:
+    """A lowest bit of X from which on no product is exact, by the exponents of all norms: it need not be known better.
+
+    2**(exponent - 1) is at most the number; zeros have errors of zero either way.
+    """
+    sizes, others = np.frexp(norms[norms > 0])[1], np.frexp(largest)[1] - quanta
+    digits = int(np.frexp(0.5 / unit)[1])
+    return int(sizes.min(initial=1100)) + int(others.min(initial=1100)) - 2 - digits
 
 
 def _hopeless(largest_norm: float, dtype: np.dtype[Any]) -> int:

@@ -24,7 +24,7 @@ from flipcert.ensemble.gathering import gathered
 from flipcert.ensemble.parts import cut, numbers_of_labels
 from flipcert.ensemble.ranking import require_scores
 from flipcert.ensemble.sharing import assign_buckets, check_copies, users_of_buckets
-from flipcert.ensemble.voters import fit_voter, is_label_linear
+from flipcert.ensemble.voters import check_base, fit_voter, is_label_linear
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.reach import Buckets
 from flipcert.ensemble.white_box import WhiteBox
@@ -153,6 +153,7 @@ class PartitionEnsemble(CertifiedClassifier):
         self.dtype_ = inputs.dtype
         self._pairwise = pairwise
         self._rule = self.partition if isinstance(self.partition, str) else "given"
+        check_base(self.estimator, self.classes_)
         fitted = counted(users.shape[0], "partitions")
         parts = cut(training, self.partition_, users, pairwise, deals_labels)
         voters = map_tasks(partial(fit_voter, self.estimator, self.classes_), parts, self.n_jobs, done=fitted)

@@ -77,8 +77,12 @@ def cut(
     def selected(values: NDArray[Any] | None, members: NDArray[np.int64]) -> SelectedRows | None:
         return None if values is None else SelectedRows(values, members)
 
+    order = np.argsort(of_labels, kind="stable")
+    bounds = np.searchsorted(of_labels[order], np.arange(n_partitions + 1))
+    buckets = _buckets_of_parts(users)
     for number in range(n_partitions):
-        members = rows = np.flatnonzero((users == number).any(axis=1)[of_labels])
+        own_buckets = [order[bounds[bucket] : bounds[bucket + 1]] for bucket in buckets[number]]
+        members = rows = own_buckets[0] if len(own_buckets) == 1 else np.sort(np.concatenate(own_buckets))
         labels = None
         if annotations is not None and members.size:
             labels, rows = annotations.some(members, number)
@@ -96,6 +100,15 @@ def cut(
             sources=selected(None if sources is None else sources.codes, members),
             annotations=labels,
         )
+
+
+def _buckets_of_parts(users: NDArray[np.int64]) -> list[list[int]]:
+    """The buckets that are in each part."""
+    buckets: list[list[int]] = [[] for _ in range(users.shape[0])]
+    for bucket, parts in enumerate(users.tolist()):
+        for part in set(parts):
+            buckets[part].append(bucket)
+    return buckets
 
 
 def labels_of_part(labels: Labels, members: NDArray[np.int64]) -> Labels:

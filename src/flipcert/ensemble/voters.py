@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -95,20 +96,32 @@ def vote(estimator: Any, X: NDArray[Any], classes: NDArray[Any], n_rows: int | N
     return predicted_indices(estimator, X, classes, remedy, n_rows)
 
 
+def check_base(estimator: Any, classes: NDArray[Any]) -> None:
+    """Refuse a base classifier that has another label space, proves nothing, or votes by chance."""
+    refuse_other_classes(estimator, classes, "PartitionEnsemble")
+    seeded = clone(estimator)
+    _seed(seeded, 0)
+    chance = next(chances(seeded), None)
+    if chance is not None:
+        # A vote that changes by itself proves nothing.
+        raise ValueError(
+            f"{chance.parameter} of the base estimator is {chance.value}, so its votes would change from fit to fit; "
+            f"{chance.remedy}."
+        )
+    if is_white_box(estimator):
+        require_proven(final_step(estimator), "flip_costs")
+
+
 def fit_voter(estimator: Any, classes: NDArray[Any], part: Part) -> Voter:
-    """Fit a copy of the estimator on one partition; one without samples votes for the first class."""
+    """Fit a copy of a checked estimator on one partition; one without samples votes for the first class."""
     members, rows, y = part.members.values, part.rows.values, part.targets.values
     trusted = None if part.trusted is None else part.trusted.values
     can_turn = bool(members.size) and (trusted is None or not bool(trusted.all()))
-    model = clone(estimator)
-    refuse_other_classes(model, classes, "PartitionEnsemble")
-    _seed(model, part.number)
-    white_box = is_white_box(estimator)
-    if white_box:
-        require_proven(final_step(estimator), "flip_costs")
     if members.size == 0:
         return Voter(ConstantVote(classes[0]), members, can_turn, rows)
-    if white_box:
+    model = clone(estimator)
+    _seed(model, part.number)
+    if is_white_box(estimator):
         _fit_white_box(model, part, y, classes, trusted)
         return Voter(model, members, can_turn, rows)
     if np.unique(y).size == 1:
@@ -123,16 +136,18 @@ def _fit_white_box(
     """Fit a classifier that tells its flip costs, with all that it wants to know of."""
     number = part.number
     step = prefix_of_final_step(model)
-    known = model.get_params()
-    wanted = {f"{step}classes": classes, f"{step}n_jobs": 1}
-    model.set_params(**{name: value for name, value in wanted.items() if name in known})
     if isinstance(own := final_step(model), CertifiedByWeights):
         # A user's class may have an __init__ without them.
         own.classes, own.n_jobs = classes, 1
+    else:
+        known = model.get_params()
+        wanted = {f"{step}classes": classes, f"{step}n_jobs": 1}
+        model.set_params(**{name: value for name, value in wanted.items() if name in known})
     # Costs that were proven without the mask hold with it: it only ties an attacker's hands. Who is not told of sources
     # is asked for flips.
     told = {"trusted": trusted} if part.sources is None else {"trusted": trusted, "source": part.sources.values}
-    taken = inspect.signature(final_step(model).fit).parameters
+    kind: Any = type(final_step(model))
+    taken = _parameters_of_fit(kind)
     labels: NDArray[Any] | Annotations = y
     if part.annotations is not None:
         labels, told = part.annotations, {}
@@ -158,14 +173,15 @@ def _fit_white_box(
         )
 
 
+@cache
+def _parameters_of_fit(kind: Any) -> frozenset[str]:
+    """What ``fit`` of a class of classifiers takes."""
+    return frozenset(inspect.signature(kind.fit).parameters)
+
+
 def _seed(model: Any, number: int) -> None:
-    """Seed whatever is random in the estimator, or refuse: a vote that changes by itself proves nothing."""
+    """Seed whatever is random in the estimator and has no seed."""
     parameters = model.get_params(deep=True).items()
     seeds = [name for name, value in parameters if f"__{name}".endswith("__random_state") and value is None]
-    model.set_params(**dict.fromkeys(seeds, number))
-    chance = next(chances(model), None)
-    if chance is not None:
-        raise ValueError(
-            f"{chance.parameter} of the base estimator is {chance.value}, so its votes would change from fit to fit; "
-            f"{chance.remedy}."
-        )
+    if seeds:
+        model.set_params(**dict.fromkeys(seeds, number))

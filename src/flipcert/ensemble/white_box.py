@@ -19,7 +19,7 @@ from flipcert.ensemble.votes.table import certificates_of_table
 from flipcert.exceptions import CertificateError, UnsolvedError
 from flipcert.flips._jit.ladder import UNDECIDED, Ladder, new_ladder
 from flipcert.flips._jit.reach import BEST
-from flipcert.flips.attack import attack_of_cost, change_prediction
+from flipcert.flips.attack import attack_of_cost, change_predictions
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
 from flipcert.labels.labels import Labels
@@ -172,7 +172,7 @@ class WhiteBox(LinearVotes):
                 ]
                 to = goals[-1] if goals else LEAVES
             if to == LEAVES:
-                witness = change_prediction(own, labels, self._no_offset)
+                (witness,) = change_predictions(own[None], labels, self._no_offset[None])
             else:
                 cost = int(ballot.upper[to, i])
                 witness = attack_of_cost(own, labels, self._no_offset, to, cost, time_limit)

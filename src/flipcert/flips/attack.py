@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.exceptions import CertificateError
-from flipcert.flips._jit.ladder import UNDECIDED
+from flipcert.flips._jit.ladder import UNDECIDED, new_ladder
 from flipcert.flips._jit.level import level_cost
 from flipcert.flips._jit.reach import (
     BY_LEVEL,
@@ -20,7 +21,8 @@ from flipcert.flips._jit.reach import (
     reach_bounds,
 )
 from flipcert.flips._jit.rival import dearest_rival
-from flipcert.flips.rows import DoubleRow, IntegerRow, Row
+from flipcert.flips.costs import radii_in_doubles, score_block
+from flipcert.flips.rows import DoubleRow, IntegerRow, Row, recorded
 from flipcert.flips.solver import cheapest_attack
 from flipcert.labels.labels import Labels, check_labels
 from flipcert.labels.validation import check_choice, check_integers, check_number, check_offset, check_weights
@@ -70,7 +72,7 @@ def cheapest_flips(
     rows = check_weights(weights, encoded.codes.size)
     offsets = check_offset(offset, rows.shape[0], encoded.n_classes)
     if target is None:
-        return [change_prediction(row, encoded, b) for row, b in zip(rows, offsets, strict=True)]
+        return change_predictions(rows, encoded, offsets)
     targets = np.asarray(target)
     targets = check_integers(targets, "target", minimum=0, maximum=encoded.n_classes - 1, ndim=1 if targets.ndim else 0)
     if targets.ndim and targets.size != rows.shape[0]:
@@ -85,20 +87,34 @@ def cheapest_flips(
     return witnesses
 
 
-def change_prediction(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> Witness | None:
-    """Fewest flips that change the prediction of one row; None if nothing does."""
-    for make_row in (DoubleRow, IntegerRow):
-        row = make_row(weights, labels, offset)
-        cost, first, winner, _ = row.run(cheapest_change, row.slack, labels.unreachable)
-        if cost == UNDECIDED:
-            continue
-        if winner < 0:
-            return None
-        witness = row.recorded(cost)
-        if IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes)) == first:
+def change_predictions(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> list[Witness | None]:
+    """Fewest flips that change the prediction of each row; None where nothing does.
+
+    Row by row, as radii are found: what closes the gap is then still on the ladder.
+    """
+    ladder = new_ladder(labels.n_labels, labels.n_classes)
+    witnesses: list[Witness | None] = []
+    for t in range(weights.shape[0]):
+        own = slice(t, t + 1)
+        radii, decided = radii_in_doubles(weights[own], labels, offset[own], ladder)
+        if decided[0]:
+            first, winner, cost = (int(part[0]) for part in (radii.prediction, radii.target, radii.cost))
+            witness = recorded(ladder, cost) if winner >= 0 else None
+        else:
+            row = IntegerRow(weights[t], labels, offset[t])
+            cost, first, winner, _ = row.run(cheapest_change, 0, labels.unreachable)
+            witness = row.recorded(cost) if winner >= 0 else None
+        if witness is not None and winner_under(witness, weights[t], labels, offset[t]) == first:
             raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
-        return witness
-    raise CertificateError("integers left a comparison undecided; please report this row.")
+        witnesses.append(witness)
+    return witnesses
+
+
+def winner_under(witness: Witness, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> int:
+    """The class that one row is given once the flips are made: all weights are added up again, exactly."""
+    codes = witness.apply(labels.codes)
+    after = replace(labels, codes=codes, coded=labels.coded._replace(codes=codes.astype(np.int32)))
+    return int(score_block(weights[None], after, offset[None])[1][0])
 
 
 def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], target: int) -> Witness | None:
@@ -113,7 +129,7 @@ def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float6
             continue
         witness = Witness.of([]) if row.prediction == target else _best_witness(row, target)
         if witness is not None:
-            replayed = IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes))
+            replayed = winner_under(witness, weights, labels, offset)
             if replayed != target:
                 raise CertificateError(f"a witness reached class {replayed}, not {target}; please report this row.")
         return witness
@@ -131,7 +147,7 @@ def attack_of_cost(
             break
     else:
         witness = cheapest_attack(IntegerRow(weights, labels, offset), target, cost, cost + 1, time_limit)
-    if witness is None or IntegerRow(weights, labels, offset).winner_under(witness.apply(labels.codes)) != target:
+    if witness is None or winner_under(witness, weights, labels, offset) != target:
         raise CertificateError(f"class {target} was not reached with {cost} flips; please report this row.")
     return witness
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.flips._jit import blocks, reach
-from flipcert.flips._jit.ladder import new_ladder
+from flipcert.flips._jit.ladder import Ladder, new_ladder
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
 from flipcert.labels.labels import Labels, check_labels
@@ -154,19 +154,27 @@ def close_gaps(
 
 def radius_block(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> Radii:
     """Exact cost of changing the prediction of each row of a block (inputs already checked)."""
-    n_rows = weights.shape[0]
-    prediction, runner_up, cost, target = (np.zeros(n_rows, np.int64) for _ in range(4))
-    radii = Radii(prediction, runner_up, cost, target, margin=np.zeros(n_rows))
-    decided = np.zeros(n_rows, np.bool_)
-    blocks.radius_rows(
-        weights, labels.coded, offset, labels.unreachable, new_ladder(labels.n_labels, labels.n_classes),
-        radii.prediction, radii.runner_up, radii.cost, radii.target, radii.margin, decided,
-    )  # fmt: skip
+    radii, decided = radii_in_doubles(weights, labels, offset, new_ladder(labels.n_labels, labels.n_classes))
     for t in np.flatnonzero(~decided):
         row = IntegerRow(weights[t], labels, offset[t])
         radii.prediction[t], radii.runner_up[t] = row.prediction, row.runner_up
         radii.cost[t], radii.target[t], radii.margin[t] = row.cheapest_change()
     return radii
+
+
+def radii_in_doubles(
+    weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], ladder: Ladder
+) -> tuple[Radii, NDArray[np.bool_]]:
+    """The same where doubles decide it, and which rows these are; flips of the last row stay on the ladder."""
+    n_rows = weights.shape[0]
+    prediction, runner_up, cost, target = (np.zeros(n_rows, np.int64) for _ in range(4))
+    radii = Radii(prediction, runner_up, cost, target, margin=np.zeros(n_rows))
+    decided = np.zeros(n_rows, np.bool_)
+    blocks.radius_rows(
+        weights, labels.coded, offset, labels.unreachable, ladder,
+        radii.prediction, radii.runner_up, radii.cost, radii.target, radii.margin, decided,
+    )  # fmt: skip
+    return radii, decided
 
 
 def score_block(

@@ -66,6 +66,13 @@ def as_integers(numbers: NDArray[np.float64]) -> tuple[list[int], int]:
     ], exponent
 
 
+def recorded(ladder: Ladder, count: int) -> Witness:
+    """The first ``count`` flips that the last algorithm recorded on a ladder, most influential first."""
+    chosen, new_class = ladder.rungs[CHOSEN, :count], ladder.rungs[NEW_CLASS, :count]
+    order = np.argsort(chosen, kind="stable")
+    return Witness(indices=ladder.rungs[INDEX, chosen[order]], labels=new_class[order])
+
+
 class Row:
     """A row of weights on a whole ladder, ready to run the compiled algorithms on."""
 
@@ -121,9 +128,7 @@ class Row:
 
     def recorded(self, count: int) -> Witness:
         """The first ``count`` flips that the last algorithm recorded, most influential first."""
-        chosen, new_class = self.ladder.rungs[CHOSEN, :count], self.ladder.rungs[NEW_CLASS, :count]
-        order = np.argsort(chosen, kind="stable")
-        return Witness(indices=self.ladder.rungs[INDEX, chosen[order]], labels=new_class[order])
+        return recorded(self.ladder, count)
 
 
 class DoubleRow(Row):

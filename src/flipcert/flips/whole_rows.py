@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.flips._jit.sources import add_cells
-from flipcert.flips.attack import change_prediction
+from flipcert.flips.attack import change_predictions
 from flipcert.flips.costs import Radii, radius_block, score_block
 from flipcert.labels.labels import Labels
 from flipcert.results.witness import Witness
@@ -61,7 +61,7 @@ class WholeRows:
 
     def witnesses(self) -> list[Witness | None]:
         """Fewest flips that change the prediction of each row; None if nothing does."""
-        return [change_prediction(w, self.labels, b) for w, b in zip(self.weights, self.offset, strict=True)]
+        return change_predictions(self.weights, self.labels, self.offset)
 
     def cell_sums(
         self, rows: slice, of: NDArray[np.int64], n_cells: int

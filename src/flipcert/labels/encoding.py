@@ -10,13 +10,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from flipcert.labels.steps import final_step
 
-_FEW = 100_000
-
 
 def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Sorted classes and the class index of each label; ``classes`` may name classes that no sample has."""
-    if classes is None:
+    if classes is None or not _are_names(y):
         _check_targets(y, "y")
+    if classes is None:
         present = np.unique(y)
         if present.size < 2:
             raise ValueError(
@@ -24,13 +23,16 @@ def encode_labels(y: NDArray[Any], classes: ArrayLike | None) -> tuple[NDArray[A
                 "Name the whole label space with classes=[...]."
             )
         return present, np.searchsorted(present, y)
-    # Few labels of many classes, such as those of a partition, look like a regression to scikit-learn, which warns. Where
-    # the classes are named they are none, and are shown to it several times.
-    _check_targets(np.tile(y, 3) if y.size < _FEW else y, "y")
     space = label_space(classes)
     # What an attacker may write has to be what can be fitted.
-    _check_targets(np.tile(space, 3), "classes")
+    if not _are_names(space):
+        _check_targets(space, "classes")
     return space, class_indices(y, space, "y holds the label {label}, which classes={classes} does not name.")
+
+
+def _are_names(labels: NDArray[Any]) -> bool:
+    """Whether these are strings or whole numbers by their type: nothing to refuse, and nothing to warn of if named."""
+    return labels.ndim == 1 and labels.dtype.kind in "biuU"
 
 
 def _check_targets(labels: NDArray[Any], name: str) -> None:

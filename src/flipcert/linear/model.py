@@ -20,9 +20,10 @@ from flipcert.engine.blocks import (
 )
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.magnitude import refuse_underflow, told_with
-from flipcert.engine.rounding import SAFETY
+from flipcert.engine.rounding import SAFETY, row_norms
 from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher
+from flipcert.flips._jit.ladder import UNDECIDED
 from flipcert.flips._jit.reach import BEST
 from flipcert.flips.against import attack_against, costs_against, rows_against
 from flipcert.flips.new_rows import NewRows
@@ -32,6 +33,7 @@ from flipcert.flips.streamed_tiles import Tiles, TileSource
 from flipcert.flips.whole_rows import Rows, WholeRows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, SOURCES, Threat
+from flipcert.linear.class_sums import ClassSums
 from flipcert.linear.insertions import Insertions
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
@@ -67,21 +69,44 @@ class LabelLinearModel:
         Threads; all cores by default.
     insertions : Insertions or None
         What new training rows can weigh; None where weights depend on which rows there are.
+    class_sums : ClassSums or None
+        What predicts most rows without their weights, where these are a product.
     """
 
     labels: Labels
     weights: Weights
     n_jobs: int | None = None
     insertions: Insertions | None = None
+    class_sums: ClassSums | None = None
 
-    def scores(self, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Scores (rounded, in the unit of users) and predictions (exact)."""
+    def predictions(self, X: NDArray[Any]) -> NDArray[np.int64]:
+        """The class of each row, as ``scores`` has it; weights are formed only for blocks with a near tie."""
+        if self.class_sums is None:
+            return self.scores(X)[1]
+        sums, height = self.class_sums.ready(), self._height(X.shape[0])
+
+        def block(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+            features = self.weights.features(rows)[:n_rows]
+            refuse_underflow(self.weights.lost(features, lambda: row_norms(features)))
+            return sums.predict(features)
+
+        with told_with(partial(self.weights.why, X)):
+            parts = map_blocks(block, X, X.itemsize * X.shape[1], self.n_jobs, height=height)
+        winners = np.concatenate(parts)
+        near_ties = np.unique(np.flatnonzero(winners == UNDECIDED) // height)
+        if near_ties.size:
+            rows = np.flatnonzero(np.isin(np.arange(X.shape[0]) // height, near_ties))
+            winners[rows] = self.scores(X[rows], height)[1]
+        return winners
+
+    def scores(self, X: NDArray[Any], height: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Scores (rounded, in the unit of users) and predictions (exact); blocks of a larger job have its height."""
 
         def block(_: Any, rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             scores, prediction = rows.scores()
             return self.weights.in_unit_of_users(scores, rows.weights), prediction
 
-        parts = self.map_rows(X, block)
+        parts = self.map_rows(X, block, height=height)
         return np.concatenate([scores for scores, _ in parts]), np.concatenate([winners for _, winners in parts])
 
     def radii(self, X: NDArray[Any], watcher: Watcher | None = None, threat: Threat = FLIPS) -> list[Certificates]:
@@ -182,6 +207,7 @@ class LabelLinearModel:
         function: Callable[[NDArray[Any], Rows], Any],
         watcher: Watcher | None = None,
         threat: Threat = FLIPS,
+        height: int | None = None,
     ) -> list[Any]:
         """Call ``function`` on each block of rows; where their weights are too many to be held, they come in tiles.
 
@@ -189,8 +215,10 @@ class LabelLinearModel:
         """
         labels, weights = self.labels, self.weights
         if not self._streams or threat.changes_rows:
-            return self.map_weights(X, lambda block: function(block.features, self.held_rows(block, threat)), watcher)
-        height = self._height(X.shape[0])
+            return self.map_weights(
+                X, lambda block: function(block.features, self.held_rows(block, threat)), watcher, height
+            )
+        height = height or self._height(X.shape[0])
         source = TileSource(weights.tile_writer, labels.coded, np.dtype(weights.dtype), self.n_jobs)
 
         def block(rows: NDArray[Any]) -> Any:
@@ -206,7 +234,11 @@ class LabelLinearModel:
             return watched_blocks(block, X, height, watcher or Watcher(), spreads=True)
 
     def map_weights(
-        self, X: NDArray[Any], function: Callable[[Block], Any], watcher: Watcher | None = None
+        self,
+        X: NDArray[Any],
+        function: Callable[[Block], Any],
+        watcher: Watcher | None = None,
+        height: int | None = None,
     ) -> list[Any]:
         """Call ``function`` on each block of rows, all of whose weights are held; they are lent."""
         buffers = Buffers()
@@ -222,7 +254,7 @@ class LabelLinearModel:
 
         try:
             with told_with(partial(self.weights.why, X)):
-                return map_blocks(block, X, self.weights.bytes_per_row, self.n_jobs, watcher)
+                return map_blocks(block, X, self.weights.bytes_per_row, self.n_jobs, watcher, height=height)
         finally:
             buffers.close()
 
