@@ -75,7 +75,10 @@ class Tiles:
 
 @dataclass(frozen=True)
 class Survey:
-    """Of each row: scores, the sum of all magnitudes, the error bound of sums, and how many weights have which size."""
+    """Of each row: scores, the sum of all magnitudes, the error bound of sums, and how many weights have which size.
+
+    ``counts`` has one table for weights that are not negative, and one for those that are.
+    """
 
     scores: NDArray[np.float64]
     total: NDArray[np.float64]
@@ -85,7 +88,7 @@ class Survey:
 
 def survey(weights: Tiles, labels: Labels, offset: NDArray[np.float64]) -> Survey:
     """Add up scores and count weights by size."""
-    shape, sizes = offset.shape, (offset.shape[0], stream.N_SIZES)
+    shape, sizes = offset.shape, (offset.shape[0], 2 * stream.N_SIZES)
     integers, shift, base = _FORMATS[weights.dtype.itemsize]
 
     def one(samples: slice, tile: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -107,7 +110,8 @@ def survey(weights: Tiles, labels: Labels, offset: NDArray[np.float64]) -> Surve
         scores = offset + sums
     # Two scores take one more addition for each tile.
     n_terms = weights.n_samples + 2 * n_tiles + shape[1] + 8
-    return Survey(scores, total, np.array([rounding_slack(own, n_terms) for own in total]), counts)
+    slack = np.array([rounding_slack(own, n_terms) for own in total])
+    return Survey(scores, total, slack, counts.reshape(shape[0], 2, stream.N_SIZES))
 
 
 def choose(
