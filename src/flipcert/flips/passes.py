@@ -27,7 +27,10 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class Survey:
-    """Of each row: scores, the sum of all magnitudes, the error bound of sums, and how many weights have which size."""
+    """Of each row: scores, the sum of all magnitudes, the error bound of sums, and how many weights have which size.
+
+    ``counts`` has one table for weights that are not negative, and one for those that are.
+    """
 
     scores: NDArray[np.float64]
     total: NDArray[np.float64]
@@ -37,7 +40,7 @@ class Survey:
 
 def survey(weights: Tiles, offset: NDArray[np.float64]) -> Survey:
     """Add up scores and count weights by size."""
-    shape, sizes = offset.shape, (offset.shape[0], stream.N_SIZES)
+    shape, sizes = offset.shape, (offset.shape[0], 2 * stream.N_SIZES)
     sums, counts = np.zeros(shape), np.zeros(sizes, np.int64)
     n_tiles = 0
     # What overflows here is added up again, exactly.
@@ -51,7 +54,8 @@ def survey(weights: Tiles, offset: NDArray[np.float64]) -> Survey:
         scores = offset + sums
     # Two scores take one more addition for each tile.
     n_terms = weights.source.n_samples + 2 * n_tiles + shape[1] + 8
-    return Survey(scores, total, np.array([rounding_slack(own, n_terms) for own in total]), counts)
+    slack = np.array([rounding_slack(own, n_terms) for own in total])
+    return Survey(scores, total, slack, counts.reshape(shape[0], 2, stream.N_SIZES))
 
 
 def _survey_tile(

@@ -52,6 +52,14 @@ class _Selection(NamedTuple):
     most: int
 
 
+class _Attack(NamedTuple):
+    """Flips that change a prediction, the class that is predicted without them, and the weights of their samples."""
+
+    witness: Witness
+    first: int
+    values: NDArray[Any]
+
+
 class StreamedRows:
     """A block of rows, met tile by tile.
 
@@ -97,23 +105,39 @@ class StreamedRows:
 
     def witnesses(self) -> list[Witness | None]:
         """Fewest flips that change the prediction of each row; None if nothing does."""
-        self._add_exactly(list(range(self._tiles.n_rows)))
 
-        def found(t: int, row: Row, chosen: Chosen, answer: tuple[int, int, int, Any]) -> Witness | None:
+        def found(t: int, row: Row, chosen: Chosen, answer: tuple[int, int, int, Any]) -> _Attack | None:
             cost, first, winner, _ = answer
             if winner < 0:
                 return None
             witness = row.recorded(cost)
-            scores = list(self._exact[t].scores)
-            values = chosen.values_of(witness.indices).tolist()
-            for i, new, value in zip(witness.indices, witness.labels, values, strict=True):
-                scores[self._labels.codes[i]] -= as_fixed(value)
-                scores[new] += as_fixed(value)
-            if scores.index(max(scores)) == first:
-                raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
-            return witness
+            return _Attack(witness, first, chosen.values_of(witness.indices))
 
-        return self._changes(found)
+        attacks = self._changes(found)
+        in_doubt = [t for t, own in enumerate(attacks) if own is not None and not self._works(t, own)]
+        self._add_exactly(in_doubt)
+        for t in in_doubt:
+            self._replay_exactly(t, attacks[t])
+        return [None if own is None else own.witness for own in attacks]
+
+    def _works(self, t: int, attack: _Attack) -> bool:
+        """Whether another class wins by more than rounding once the flips are made; False if in doubt."""
+        after = self._survey.scores[t].copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.subtract.at(after, self._labels.codes[attack.witness.indices], attack.values)
+            np.add.at(after, attack.witness.labels, attack.values)
+        return bool(leader(after, self._survey.slack[t]) not in (UNDECIDED, attack.first))
+
+    def _replay_exactly(self, t: int, attack: _Attack | None) -> None:
+        """Raise CertificateError unless another class wins once the flips are made."""
+        assert attack is not None
+        scores = list(self._exact[t].scores)
+        flips = zip(attack.witness.indices, attack.witness.labels, attack.values.tolist(), strict=True)
+        for i, new, value in flips:
+            scores[self._labels.codes[i]] -= as_fixed(value)
+            scores[new] += as_fixed(value)
+        if scores.index(max(scores)) == attack.first:
+            raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
 
     def totals(self) -> NDArray[np.float64]:
         """Sum of the magnitudes of all weights of each row."""
@@ -152,6 +176,11 @@ class StreamedRows:
     @cached_property
     def _survey(self) -> Survey:
         return survey(self._tiles, self._offset)
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        """Number of labels of each class."""
+        return np.bincount(self._labels.codes, minlength=self._labels.n_classes)
 
     def _changes(self, found: Callable[[int, Row, Chosen, Any], Answer]) -> list[Answer]:
         """``found(t, row, chosen, answer)`` for each row and its cheapest change of prediction."""
@@ -210,8 +239,8 @@ class StreamedRows:
 
     def _plan(self, t: int, reach: float) -> _Selection:
         """Choose weights that, by their sizes, close the gap to the second class ``reach`` times."""
-        scores, counts = self._survey.scores[t], self._survey.counts[t]
-        first = int(highest(scores))
+        scores, (others, negative) = self._survey.scores[t], self._survey.counts[t]
+        counts, first = others + negative, int(highest(scores))
         with np.errstate(over="ignore", invalid="ignore"):
             gap = scores[first] - scores[runner_up(scores, first)] if scores.size > 1 else 0.0
             closed = np.cumsum((counts * _SMALLEST)[::-1]) >= reach * gap
@@ -219,8 +248,11 @@ class StreamedRows:
         size = counts.size - 1 - int(enough[0]) if enough.size and reach < np.inf else 0
         if size < _OCTAVE:
             return _Selection(t, first, 0.0, int(counts.sum()))
-        # Just below the smallest of this size, so that all of them are above; half of that is an octave down.
-        return _Selection(t, first, float(np.nextafter(_SMALLEST[size], 0.0)), int(counts[size - _OCTAVE :].sum()))
+        # Just below the smallest of this size, so that all of them are above. Half of that is an octave down, where only
+        # labels of the class ahead are picked, and negative weights.
+        octave = slice(size - _OCTAVE, size)
+        most = counts[size:].sum() + negative[octave].sum() + min(others[octave].sum(), self._sizes[first])
+        return _Selection(t, first, float(np.nextafter(_SMALLEST[size], 0.0)), int(most))
 
     def _add_exactly(self, rows: list[int]) -> None:
         """Exact scores of some rows, unless they are known."""

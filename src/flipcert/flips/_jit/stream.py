@@ -26,7 +26,7 @@ _LIMB = (1 << 32) - 1
 
 @compiled
 def survey_tile(weights, bits, shift, base, codes, sums, totals, counts):
-    """Add up scores and magnitudes of each row, and count weights by size.
+    """Add up scores and magnitudes of each row, and count weights by size, negative ones behind all others.
 
     ``bits`` are the weights as stored, whose exponent and first digits, moved by ``shift`` and ``base``, are the size.
     """
@@ -37,7 +37,7 @@ def survey_tile(weights, bits, shift, base, codes, sums, totals, counts):
         for i in range(row.size):
             own_sums[codes[i]] += row[i]
             size = ((bits[t, i] >> shift) & all_digits) - base
-            own_counts[max(0, min(size, N_SIZES - 1))] += 1
+            own_counts[max(0, min(size, N_SIZES - 1)) + (N_SIZES if row[i] < 0.0 else 0)] += 1
         totals[t] = sum_of_magnitudes(row)
 
 
