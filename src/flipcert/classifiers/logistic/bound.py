@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.classifiers.logistic._jit.gains import centre_pair, flip_pair, largest_gains, steepest
+from flipcert.classifiers.logistic._jit.gains import centre_pair, excess, flip_pair, largest_gains, steepest
 from flipcert.classifiers.logistic.kernel_leverage import KernelLeverage
 from flipcert.classifiers.logistic.leverage import NormLeverage, Table
 from flipcert.classifiers.logistic.preparation import Fit, Preparation
 from flipcert.classifiers.logistic.rounding import UNIT, above, gamma, row_norms, size
 
-# Multiples of the smallest alpha that are tried where a larger one may pay.
-_ALPHAS = (1.0, 1.5, 2.5)
+# Alphas that are tried, as multiples of the one that covers all entries, and which of them that is.
+_ALPHAS = (4.0, 2.5, 1.6, 1.0, 0.8, 0.63, 0.5, 0.4, 0.3, 0.22, 0.15)
+_COVERED = 3
 
 
 # What single precision may lose to underflow, for inputs of a size that it is used for.
@@ -45,7 +46,6 @@ class _Pair(NamedTuple):
     # What is divided by alpha, and what is lost in any case.
     over_alpha: float
     lost: float
-    alphas: tuple[float, ...]
 
 
 @dataclass
@@ -187,8 +187,7 @@ class Bound:
                 lost = max(lost, 1.5 * terms.residual * far)
         long = size(difference * direct.function) + 2.5 * steep * self.images
         over_alpha = ((1.0 + terms.tilt) * nu**2 + terms.share) * long**2 / (2.0 * objective.penalty)
-        alphas = _ALPHAS if nu > 0.0 else (1.0,)
-        return _Pair(gap, centred, firsts, float(above(over_alpha)), float(above(lost)), alphas)
+        return _Pair(gap, centred, firsts, float(above(over_alpha)), float(above(lost)))
 
     def _search(
         self, leverage: NormLeverage | KernelLeverage, pair: _Pair, proven: int, most: int, capped: bool
@@ -214,14 +213,36 @@ class Bound:
         budget = leverage.budget(r)
         labels = self.fit.labels
         first = pair.firsts.get(leverage.mu, pair.firsts.get(0.0))
-        smallest = steepest(pair.centred, budget.lever, budget.scale) * (1.0 + 16.0 * UNIT) + 1e-200
-        least = math.inf
-        if smallest < math.inf:
-            for alpha in [smallest * factor for factor in pair.alphas]:
-                gains = largest_gains(
-                    first, alpha, budget.seconds[0], budget.weights[0], budget.seconds[1], budget.weights[1],
-                    labels.coded.movable, r,
-                )  # fmt: skip
-                fall = above(gains, r + 16) + pair.over_alpha / alpha + alpha * budget.constant + pair.lost
-                least = min(least, above(fall))
+        caps = self.preparation.caps.at(r)
+        # From here on, no entry is in excess of what alpha covers.
+        enough = steepest(pair.centred, budget.lever, budget.scale) * (1.0 + 16.0 * UNIT) + 1e-200
+        if enough == math.inf:
+            return math.inf
+
+        def fall(place: int) -> float:
+            alpha = enough * _ALPHAS[place]
+            beyond = 0.0
+            if alpha < enough:
+                if caps is None:
+                    return math.inf
+                beyond = above(excess(pair.centred, budget.lever, budget.scale, caps, alpha), caps.size + 16)
+            gains = largest_gains(
+                first, alpha, budget.seconds[0], budget.weights[0], budget.seconds[1], budget.weights[1],
+                labels.coded.movable, r,
+            )  # fmt: skip
+            lost = pair.over_alpha / alpha + alpha * budget.constant + pair.lost
+            return float(above(above(gains, r + 16) + beyond + lost))
+
+        # It is convex in alpha: go downhill until it is proven or there is no way down.
+        place = _COVERED if caps is None else _COVERED + 3
+        least, step = fall(place), -1
+        turned = False
+        while least >= pair.gap:
+            following = fall(place + step) if 0 <= place + step < len(_ALPHAS) else math.inf
+            if following < least:
+                place, least, turned = place + step, following, True
+            elif turned:
+                break
+            else:
+                step, turned = -step, True
         return least

@@ -70,9 +70,8 @@ class KernelLeverage:
         most = min(_MOST, labels.n_movable)
         shifted = spectrum.values + norm.mu
         matrix, off = pairs.matrix(1.0 / shifted), pairs.error(1.0 / float(shifted[0]))
-        together = min(_BLOCK, max(1, memory_budget() // _PART // (8 * labels.n_classes**2 * labels.n_labels)))
-        blocks = [slice(start, start + together) for start in range(0, labels.n_labels, together)]
-        found = map_threads(partial(_levers, pairs, matrix, off, most), blocks, n_jobs)
+        blocks = blocks_of(labels)
+        found = map_threads(partial(levers_of, pairs, matrix, off, most), blocks, n_jobs)
         rest = norm.reach * norm.terms.length_of_residual(norm.mu)
         levers = above(np.concatenate([pull for _, pull in found], axis=2) + rest, labels.n_labels)
         pushes = above(np.concatenate([push for push, _ in found], axis=2) + rest, labels.n_labels).max(axis=(1, 2))
@@ -91,7 +90,13 @@ class KernelLeverage:
         return Budget(self.levers[r - 1], 1.0, (seconds, seconds), (1.0, 0.0), self.constant)
 
 
-def _levers(
+def blocks_of(labels: Labels) -> list[slice]:
+    """Samples whose forms with all others a thread holds at a time."""
+    together = min(_BLOCK, max(1, memory_budget() // _PART // (8 * labels.n_classes**2 * labels.n_labels)))
+    return [slice(start, start + together) for start in range(0, labels.n_labels, together)]
+
+
+def levers_of(
     pairs: Pairs, matrix: Table, off: float, most: int, rows: slice
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Pushes and pulls of up to so many flips on the centred scores of some samples: (flips, classes, samples)."""

@@ -57,6 +57,17 @@ def steepest(centred, lever, scale):
 
 
 @compiled
+def excess(centred, lever, scale, caps, alpha):
+    """What entries can contribute where ``centred <= alpha (1 - scale lever)`` does not hold."""
+    K, n = centred.shape
+    total = 0.0
+    for k in range(K):
+        for i in range(n):
+            total += caps[k, i] * max(centred[k, i] - alpha * (1.0 - scale * lever[k, i] - 1e-15), 0.0)
+    return total
+
+
+@compiled
 def largest_gains(first, alpha, one, weight_one, other, weight_other, movable, count):
     """Sum of the ``count`` largest positive gains of flips, each sample to its best class.
 
