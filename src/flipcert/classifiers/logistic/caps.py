@@ -1,8 +1,9 @@
 r"""Caps: how much one sample and class can contribute to the remainder at most, whatever r flips are made.
 
-A contribution is :math:`p_{ik}\,\xi(w_{ik})` in docs/logistic.md. It is known as soon as it is known how far r flips can
-move the centred score of that entry; and that is the theorem itself with this score in place of a gap. So caps follow
-from caps: tables that the theorem maps below themselves hold (the attack, grown continuously, never gets past them).
+A contribution is :math:`p_{ik}\,\xi(w_{ik})` in docs/logistic.md. It is known as soon as it is known how far r flips
+can move the centred score of that entry; and that is the theorem itself with this score in place of a gap. So caps
+follow from caps: tables that the theorem maps below themselves hold (the attack, grown continuously, never gets past
+them).
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class Caps:
         labels, spectrum, norms = pairs.labels, pairs.spectrum, pairs.objective.norms
         matrix, off = pairs.matrix(1.0 / spectrum.values), pairs.error(1.0 / float(spectrum.values[0]))
         blocks = blocks_of(labels)
-        found = map_threads(partial(levers_of, pairs, matrix, off, limit), blocks, n_jobs)
-        pushes, pulls = (np.concatenate(part, axis=2) for part in zip(*found, strict=True))
-        forms = map_threads(partial(_strongest_of, pairs, matrix), blocks, n_jobs)
+        found = map_threads(partial(_look_at, pairs, matrix, off, limit), blocks, n_jobs)
+        first, forms = zip(*found, strict=True)
+        pushes, pulls = (np.concatenate(part, axis=2) for part in zip(*first, strict=True))
         values, places, rest = (np.concatenate(part) for part in zip(*forms, strict=True))
         # Norms of centred classes are below 1.5; of their images under the inverse, that over the smallest eigenvalue.
         lengths = np.repeat(1.5 * norms / float(spectrum.values[0]), labels.n_classes)
@@ -88,9 +89,9 @@ class _Entries:
         K, n = self.P.shape
         best = (np.inf, leverages[0].levers[r - 1], 0.0)
         for leverage in leverages:
-            lever = leverage.levers[r - 1]
-            gains = np.sort(leverage.seconds[r - 1].max(axis=0)[self.movable])[-r:]
-            second = float(above(gains.sum(), r)) + leverage.constant
+            budget, lever = leverage.budget(r), leverage.levers[r - 1]
+            gains = np.sort(budget.seconds[0].max(axis=0)[self.movable])[-r:]
+            second = float(above(budget.weights[0] * gains.sum() + budget.constant, r + 16))
             best = min(best, (second / (1.0 - float(lever.max())), lever, second), key=lambda one: one[0])
         _, lever, second = best
         room = np.ascontiguousarray(1.0 - lever - 1e-15).ravel()
@@ -137,8 +138,10 @@ def _xi(w: Table) -> Table:
     return np.asarray(above(grown - w + 16.0 * UNIT * (np.abs(grown) + np.abs(w))))
 
 
-def _strongest_of(pairs: Pairs, matrix: Table, rows: slice) -> tuple[Table, NDArray[np.int32], Table]:
-    """The strongest forms of some samples: values, places and what no other exceeds; a row for each class of each."""
+def _look_at(
+    pairs: Pairs, matrix: Table, off: float, most: int, rows: slice
+) -> tuple[tuple[Table, Table], tuple[Table, NDArray[np.int32], Table]]:
+    """Pushes and pulls of some samples, and their strongest forms: values, places and what no other exceeds."""
     K, P = pairs.objective.n_classes, np.ascontiguousarray(pairs.P.T)
     tables = pairs.tables(matrix, rows)
     values = np.empty((tables.shape[0], K, _KEPT))
@@ -146,4 +149,5 @@ def _strongest_of(pairs: Pairs, matrix: Table, rows: slice) -> tuple[Table, NDAr
     rest = np.empty((tables.shape[0], K))
     for place, (table, p) in enumerate(zip(tables, pairs.P[rows], strict=True)):
         strongest(table, p, P, values[place], places[place], rest[place])
-    return values.reshape(-1, _KEPT), places.reshape(-1, _KEPT), rest.ravel()
+    forms = values.reshape(-1, _KEPT), places.reshape(-1, _KEPT), rest.ravel()
+    return levers_of(pairs, tables, off, most, rows), forms

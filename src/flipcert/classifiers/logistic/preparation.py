@@ -44,13 +44,19 @@ class Preparation:
     caps: Caps
 
     @property
+    def norms(self) -> list[NormLeverage]:
+        """Leverages by norms alone, of all mu."""
+        norms = (one.norm if isinstance(one, KernelLeverage) else one for one in self.leverages)
+        return list({one.mu: one for one in norms}.values())
+
+    @property
     def limit(self) -> int:
         """The most flips that anything can be proven about."""
         return max((leverage.limit for leverage in self.leverages), default=0)
 
 
-def prepare(fit: Fit, mus: tuple[float, ...], paired_mus: tuple[float, ...], n_jobs: int | None) -> Preparation:
-    """Decompose the Hessian and bound leverages by norms for some mu, and by pairs for some of these.
+def prepare(fit: Fit, mus: tuple[float, ...], paired: bool, n_jobs: int | None) -> Preparation:
+    """Decompose the Hessian and bound leverages by norms for some mu, and by pairs of samples too, if wanted.
 
     Each mu is in units of the penalty.
     """
@@ -74,7 +80,7 @@ def prepare(fit: Fit, mus: tuple[float, ...], paired_mus: tuple[float, ...], n_j
         longest = above(np.sqrt((curved + mu * flat).max(axis=0)))[movable]
         norm = NormLeverage(mu, terms, reach, curved, flat, longest)
         reached = 0
-        if mus[place] in paired_mus:
+        if paired:
             leverages.append(KernelLeverage.of(pairs, norm, n_jobs))
             reached = leverages[-1].limit
         if norm.limit > reached:

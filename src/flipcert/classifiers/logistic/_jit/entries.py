@@ -19,20 +19,20 @@ def strongest(table, p, P, values, places, rest):
     keep = values.shape[1]
     mean = np.zeros((K, n))
     for k in range(K):
-        for l in range(K):
+        for to in range(K):
             for j in range(n):
-                mean[l, j] += p[k] * table[k, l, j]
+                mean[to, j] += p[k] * table[k, to, j]
     form, sizes, centre = np.empty((K, n)), np.empty(K * n), np.empty(n)
     for k in range(K):
         centre[:] = 0.0
-        for l in range(K):
+        for to in range(K):
             for j in range(n):
-                form[l, j] = table[k, l, j] - mean[l, j]
-                centre[j] += P[l, j] * form[l, j]
-        for l in range(K):
+                form[to, j] = table[k, to, j] - mean[to, j]
+                centre[j] += P[to, j] * form[to, j]
+        for to in range(K):
             for j in range(n):
-                form[l, j] -= centre[j]
-                sizes[l * n + j] = abs(form[l, j])
+                form[to, j] -= centre[j]
+                sizes[to * n + j] = abs(form[to, j])
         rest[k] = np.partition(sizes, K * n - 1 - keep)[K * n - 1 - keep] if K * n > keep else 0.0
         kept = 0
         for place in range(K * n):
