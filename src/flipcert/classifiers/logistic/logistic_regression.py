@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import Self
 
@@ -15,10 +16,11 @@ from flipcert.classifiers.logistic.bound import Bound
 from flipcert.classifiers.logistic.minimiser import minimise
 from flipcert.classifiers.logistic.objective import Objective, softmax
 from flipcert.classifiers.logistic.preparation import Fit, Preparation, prepare
+from flipcert.classifiers.logistic.removal import with_removals
 from flipcert.engine.blocks import map_rows, map_threads, one_blas_thread
 from flipcert.engine.memory import available_memory, gigabytes
 from flipcert.labels.annotations import Annotations
-from flipcert.labels.threats import Threat
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_flag, check_number
 from flipcert.results.flip_costs import FlipCosts
@@ -240,6 +242,21 @@ class LogisticRegression(CertifiedByCosts):
             return super()._flip_costs(X, threat, bound, time_limit)
         costs = self._against(threat, self._costs(self._check_test(X), cheapest=False, attack=False))
         return costs.in_label_space(self._labels, threat).lower
+
+    def _in_label_space(self, X: ArrayLike, costs: FlipCosts, threat: Threat) -> FlipCosts:
+        costs = super()._in_label_space(X, costs, threat)
+        if self._labels.space_is_fixed or threat is not FLIPS:
+            return costs
+
+        def refit(codes: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.int64] | None:
+            # Inputs have their constant already; classes are named by their indices.
+            model = LogisticRegression(self.C, fit_intercept=False, n_jobs=self.n_jobs)
+            with suppress(ValueError):
+                model.fit(self._model.objective.X, codes)
+                return np.asarray(model.predict(self._with_constant(self._check_test(X))[some]), np.int64)
+            return None
+
+        return with_removals(costs, self._labels, refit)
 
     def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
         return self._costs(self._check_test(X), cheapest=False, rivals=None if exact else _NEAREST)

@@ -86,8 +86,9 @@ def prepare(fit: Fit, mus: tuple[float, ...], paired: bool, n_jobs: int | None) 
         if norm.limit > reached:
             leverages.append(norm)
     caps = Caps.of(pairs, terms, [one for one in leverages if isinstance(one, KernelLeverage)], n_jobs)
-    # What reaches furthest comes first: it may settle all.
-    return Preparation(spectrum, terms, sorted(leverages, key=lambda leverage: -leverage.limit), caps)
+    # What reaches furthest comes first: it may settle all. Norms come after pairs, which they are looser than.
+    leverages.sort(key=lambda leverage: (isinstance(leverage, NormLeverage), -leverage.limit))
+    return Preparation(spectrum, terms, leverages, caps)
 
 
 def _forms(fit: Fit, spectrum: Spectrum, mus: list[float], rows: slice) -> list[tuple[Table, Table, Table]]:
