@@ -223,7 +223,7 @@ class Bound:
 
         def fall(part: float) -> float:
             alpha, beyond = enough * part, 0.0
-            if part < 1.0:
+            if part < 1.0 and caps is not None:
                 beyond = above(excess(pair.centred, budget.lever, budget.scale, caps, alpha), caps.size + 16)
             gains = largest_gains(
                 pair.first, alpha, budget.seconds[0], budget.weights[0], budget.seconds[1], budget.weights[1],

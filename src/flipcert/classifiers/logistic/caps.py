@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from flipcert.classifiers.logistic._jit.entries import remainders, strongest
 from flipcert.classifiers.logistic.kernel_leverage import KernelLeverage, Pairs, blocks_of, levers_of
-from flipcert.classifiers.logistic.leverage import Table, Terms, theta
+from flipcert.classifiers.logistic.leverage import Table, Terms
 from flipcert.classifiers.logistic.rounding import UNIT, above
 from flipcert.engine.blocks import map_threads
 
@@ -125,7 +125,7 @@ class _Entries:
             spread = above(off * (self.P * np.exp(np.minimum(rise, 709.0))).sum(axis=0), K + 16)
             divergence = np.log(spread) + 16.0 * UNIT * (1.0 + np.abs(np.log(spread)))
             square = (self.P * np.square(np.maximum(rise, fall))).sum(axis=0)
-            steep = np.array([theta(x) for x in rise.max(axis=0).tolist()])
+            steep = _xi(rise.max(axis=0)) / np.square(rise.max(axis=0))
             divergence = np.minimum(divergence, above(off * steep * square, K + 16))
             # A probability that grows adds at most what it can grow to.
             grown = np.minimum(off * self.P * _xi(rise), 1.0)
