@@ -59,6 +59,10 @@ class CertifiedByCosts(CertifiedClassifier):
         """Costs that were found in flips, in units of a threat."""
         return costs_in_sources(costs, self._labels) if threat is SOURCES else costs
 
+    def _in_label_space(self, X: ArrayLike, costs: FlipCosts, threat: Threat) -> FlipCosts:
+        """What is left of costs of some rows if the label space is read from the labels."""
+        return costs.in_label_space(self._labels, threat)
+
     @abstractmethod
     def _check_test(self, X: ArrayLike) -> NDArray[Any]:
         """Test inputs, validated."""
@@ -68,7 +72,7 @@ class CertifiedByCosts(CertifiedClassifier):
         """Class with the second highest score."""
 
     def _flip_costs(self, X: ArrayLike, threat: Threat, bound: str, time_limit: float) -> NDArray[np.int64]:
-        costs = self.costs_and_attacks(X, bound != "lower", threat.name).in_label_space(self._labels, threat)
+        costs = self._in_label_space(X, self.costs_and_attacks(X, bound != "lower", threat.name), threat)
         how_to_close = self._how_to_close if self._labels.space_is_fixed else self._how_to_close + NAME_THE_SPACE
         return costs.of_bound(bound, self.classes_, how_to_close)
 
@@ -83,7 +87,7 @@ class CertifiedByCosts(CertifiedClassifier):
 
     def _certify_rows(self, threat: Threat, rows: NDArray[Any]) -> Certificates:
         """Certificates of some rows, in class indices."""
-        costs = self._against(threat, self._cheapest_costs(rows)).in_label_space(self._labels, threat)
+        costs = self._in_label_space(rows, self._against(threat, self._cheapest_costs(rows)), threat)
         lower, upper, target = costs.cheapest(threat.limit(self._labels))
         return Certificates(
             prediction=costs.prediction,
@@ -100,7 +104,7 @@ class CertifiedByCosts(CertifiedClassifier):
         )
 
     def _attacks(self, X: ArrayLike, threat: Threat, exact: bool, time_limit: float) -> list[Witness | None]:
-        costs = self._against(threat, self._cheapest_costs(X)).in_label_space(self._labels, threat)
+        costs = self._in_label_space(X, self._against(threat, self._cheapest_costs(X)), threat)
         limit = threat.limit(self._labels)
         _, upper, target = costs.cheapest(limit)
         return [

@@ -64,8 +64,10 @@ def test_no_labelling_contradicts_a_certificate(seed, kind):
                 wins = reachable & (flips > 0) & (world.scores[:, t, c] >= world.scores[:, t].max(axis=1))
                 costs[c] = min([n + 1, *flips[wins].tolist()])
                 assert lower[t, c] <= min(costs[c], *(removable[q] for q in range(K) if q != c))
-                assert upper[t, c] >= costs[c]
+                # The predicted class may be removed, if nobody has named the label space.
+                assert upper[t, c] >= min(costs[c], removable[prediction[t]])
             assert certificates.radius[t] < min(*costs.values(), *removable)
+            assert certificates.radius_upper[t] < removable[prediction[t]]
             if attacks[t] is not None:
                 assert len(attacks[t]) == certificates.radius_upper[t] + 1
                 after = attacks[t].apply(y)
@@ -79,7 +81,7 @@ def test_no_labelling_contradicts_a_certificate(seed, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("single", [False, True])
 def test_no_labelling_falls_below_the_bound(kind, single, monkeypatch):
-    """The bound itself, for all budgets, mu and nu, however far from deciding anything."""
+    """The bound itself, for all budgets and mu, however far from deciding anything."""
     compared = 0
     falls: list = []
     computed = Bound._fall
@@ -95,7 +97,8 @@ def test_no_labelling_falls_below_the_bound(kind, single, monkeypatch):
             flips = (world.labellings != world.labellings[base]).sum(axis=1)
             if model.max_certifiable_ == 0:
                 continue
-            bound = Bound(model._model, model._preparation, (0.0, 0.25, 2.0), single)
+            bound = Bound(model._model, model._preparation, single)
+            monkeypatch.setattr(bound, "_raise_by_norms", lambda points, floor: None)
             rows = model._with_constant(world.T)
             scores, prediction = model._scores_of(rows)
             for t, c in itertools.product(range(4), range(world.K)):
@@ -110,6 +113,50 @@ def test_no_labelling_falls_below_the_bound(kind, single, monkeypatch):
                     assert worst >= gaps[base] - fall - 1e-9 * (1 + abs(gaps[base]))
                     compared += np.isfinite(fall)
     assert compared > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_labelling_contributes_more_than_caps(kind):
+    """What entries contribute to the remainder, p xi(w), for every labelling."""
+    compared = 0
+    for seed in range(20, 26):
+        world = World(seed, kind)
+        X = np.c_[world.X, np.ones(world.n)] if world.intercept else world.X
+        logits = minimisers(X, world.penalty, world.K, world.labellings) @ X.T
+        logs = logits - np.log(np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True))
+        logs -= logits.max(axis=1, keepdims=True)
+        for model, base, _, open_to, _ in world.fits(3, True):
+            flips = (world.labellings != world.labellings[base]).sum(axis=1)
+            change = logs - logs[base]
+            contributed = np.exp(logs[base]) * (np.expm1(change) - change)
+            for r, caps in model._preparation.caps.tables.items():
+                assert (contributed[open_to & (flips <= r)].max(axis=0) <= caps + 1e-9).all()
+                compared += caps.size
+    assert compared > 100 or kind == "large"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_labelling_falls_below_what_norms_prove(kind):
+    """Whatever the gap is said to be, no reachable labelling takes that much away."""
+    proven = 0
+    for seed in range(30, 36):
+        world = World(seed, kind)
+        for model, base, _, open_to, _ in world.fits(2, True):
+            if model.max_certifiable_ == 0:
+                continue
+            bound, flips = model._bound, (world.labellings != world.labellings[base]).sum(axis=1)
+            rows = model._with_constant(world.T)
+            scores, prediction = model._scores_of(rows)
+            points = bound._points(rows, scores, prediction)
+            gaps = np.take_along_axis(world.scores, prediction[None, :, None], axis=2) - world.scores
+            for gap in np.geomspace(1e-3, 30, 15):
+                floor = np.zeros(scores.shape, np.int64)
+                bound._raise_by_norms(points._replace(gaps=np.full(scores.shape, gap)), floor)
+                for t, c in np.argwhere(floor > 0).tolist():
+                    near = open_to & (flips <= floor[t, c])
+                    assert gaps[base, t, c] - gaps[near, t, c].min() < gap
+                    proven += c != prediction[t]
+    assert proven > 0 or kind == "large"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -63,7 +63,7 @@ def test_the_equation_behind_the_bound(rng):
         weights = alpha * (1 + centred(v)) - centred(V)
         right = attack @ V - alpha * attack @ v + alpha * back + np.sum(here.P * xi * weights)
         right += alpha * penalty / 2 * moved @ moved + moved @ (nu * V - alpha * mu * v)
-        assert moved @ U == pytest.approx(right, abs=1e-9)
+        assert moved @ U == pytest.approx(right, abs=1e-12)
 
 
 def test_theta_is_rounded_up():

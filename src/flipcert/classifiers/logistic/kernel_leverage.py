@@ -56,12 +56,11 @@ class Pairs:
 class KernelLeverage:
     """Levers and second orders for each number of flips, in tables."""
 
-    def __init__(self, norm: NormLeverage, levers: Table, seconds: Table, coefficients: tuple[float, float]) -> None:
+    def __init__(self, norm: NormLeverage, levers: Table, seconds: Table, scales: list[float], constant: float) -> None:
         self.mu = norm.mu
         self.norm = norm
-        self.levers, self.seconds = levers, seconds
+        self.levers, self.seconds, self.scales, self.constant = levers, seconds, scales, constant
         self.limit = levers.shape[0]
-        self.constant = norm.terms.constant(norm.mu, coefficients)
 
     @classmethod
     def of(cls, pairs: Pairs, norm: NormLeverage, n_jobs: int | None) -> KernelLeverage:
@@ -70,33 +69,47 @@ class KernelLeverage:
         most = min(_MOST, labels.n_movable)
         shifted = spectrum.values + norm.mu
         matrix, off = pairs.matrix(1.0 / shifted), pairs.error(1.0 / float(shifted[0]))
-        together = min(_BLOCK, max(1, memory_budget() // _PART // (8 * labels.n_classes**2 * labels.n_labels)))
-        blocks = [slice(start, start + together) for start in range(0, labels.n_labels, together)]
-        found = map_threads(partial(_levers, pairs, matrix, off, most), blocks, n_jobs)
+        blocks = blocks_of(labels)
+
+        def levers_in(rows: slice) -> tuple[Table, Table]:
+            return levers_of(pairs, pairs.tables(matrix, rows), off, most, rows)
+
+        found = map_threads(levers_in, blocks, n_jobs)
         rest = norm.reach * norm.terms.length_of_residual(norm.mu)
         levers = above(np.concatenate([pull for _, pull in found], axis=2) + rest, labels.n_labels)
         pushes = above(np.concatenate([push for push, _ in found], axis=2) + rest, labels.n_labels).max(axis=(1, 2))
         limit = int(np.count_nonzero(levers.max(axis=(1, 2)) < 1.0))
         if limit == 0:
-            return cls(norm, levers[:0], levers[:0], (0.0, 0.0))
-        coefficients = norm.terms.coefficients(norm.mu, float(pushes[limit - 1]), norm.typical)
+            return cls(norm, levers[:0], levers[:0], [], 0.0)
+        # One Q for all budgets; what another one needs of it more, or less, is a factor.
+        coefficients = norm.terms.coefficients(norm.mu, float(pushes[(limit - 1) // 3]), norm.typical)
+        scales = [norm.terms.scale(norm.mu, push, coefficients) for push in pushes[:limit].tolist()]
         function = (coefficients[0] * spectrum.values + coefficients[1]) / shifted**2
         matrix, off = pairs.matrix(function), pairs.error(float(function.max()))
         seconds = np.concatenate(map_threads(partial(_seconds, pairs, matrix, off, limit), blocks, n_jobs), axis=2)
-        return cls(norm, levers[:limit], above(seconds * (1.0 + APART), labels.n_labels), coefficients)
+        seconds = above(seconds * (1.0 + APART), labels.n_labels)
+        return cls(norm, levers[:limit], seconds, scales, norm.terms.constant(norm.mu, coefficients))
 
     def budget(self, r: int) -> Budget:
         """What r flips can do."""
-        seconds = self.seconds[r - 1]
-        return Budget(self.levers[r - 1], 1.0, (seconds, seconds), (1.0, 0.0), self.constant)
+        seconds, scale = self.seconds[r - 1], self.scales[r - 1]
+        return Budget(self.levers[r - 1], 1.0, (seconds, seconds), (scale, 0.0), float(above(scale * self.constant)))
 
 
-def _levers(
-    pairs: Pairs, matrix: Table, off: float, most: int, rows: slice
+def blocks_of(labels: Labels) -> list[slice]:
+    """Samples whose forms with all others a thread holds at a time."""
+    together = min(_BLOCK, max(1, memory_budget() // _PART // (8 * labels.n_classes**2 * labels.n_labels)))
+    return [slice(start, start + together) for start in range(0, labels.n_labels, together)]
+
+
+def levers_of(
+    pairs: Pairs, tables: Table, off: float, most: int, rows: slice
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Pushes and pulls of up to so many flips on the centred scores of some samples: (flips, classes, samples)."""
+    """Pushes and pulls of up to so many flips on the centred scores of some samples: (flips, classes, samples).
+
+    ``tables`` are the forms of these samples with all.
+    """
     codes, movable, norms = pairs.labels.codes, pairs.labels.coded.movable, pairs.objective.norms
-    tables = pairs.tables(matrix, rows)
     K = pairs.objective.n_classes
     pushes, pulls = np.empty((2, tables.shape[0], most, K))
     for place, (table, p) in enumerate(zip(tables, pairs.P[rows], strict=True)):

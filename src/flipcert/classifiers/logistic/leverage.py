@@ -59,18 +59,28 @@ class Terms:
 
         ``typical`` are the forms of a flip with both, on average.
         """
+        best = (math.inf, (math.inf, math.inf))
+        for curved, flat in self._choices(mu, push):
+            best = min(best, (curved * typical[0] + flat * typical[1], (curved, flat)))
+        return best[1]
+
+    def scale(self, mu: float, push: float, known: tuple[float, float]) -> float:
+        """How many times a known Q is at least some Q of another push: both are combinations of the same two."""
+        return float(above(min(max(curved / known[0], flat / known[1]) for curved, flat in self._choices(mu, push))))
+
+    def _choices(self, mu: float, push: float) -> list[tuple[float, float]]:
+        """Coefficients of Q for some values of c, rounded up."""
         square = ((1.0 + self.tilt) * mu**2 + self.share) / (2.0 * self.penalty)
         most = 1.0 + square / mu if mu > 0.0 else 1.0
-        best = (math.inf, (1.0, mu + square))  # for c = 0
+        choices = []
         for c in np.linspace(0.0, most * (1.0 - 1e-12), 65).tolist():
             curve = c * c * theta(c * push)
             curved, flat = 1.0 - c + curve, (1.0 - c) * mu + square + curve * self.distance
             # The difference may be far smaller than what it is one of.
             flat += 8.0 * UNIT * ((1.0 + c) * mu + square)
-            worth = curved * typical[0] + flat * typical[1]
-            if flat >= 0.0 and worth < best[0]:
-                best = worth, (curved, flat)
-        return float(above(best[1][0])), float(above(best[1][1]))
+            if flat >= 0.0:
+                choices.append((float(above(curved)), float(above(flat))))
+        return choices
 
     def length_of_residual(self, mu: float) -> float:
         """Norm of what the fit left of the gradient, in the norm of M."""
@@ -107,6 +117,7 @@ class NormLeverage:
         # Norms of flips, running sums of the largest: entry r for r flips.
         self.sums = above(np.concatenate([[0.0], np.cumsum(np.sort(longest)[::-1])]), longest.size)
         self.sums = self.sums + terms.length_of_residual(mu)
+        self.largest = float(curved.max(initial=0.0)), float(flat.max(initial=0.0))
         self.typical = float(curved.mean()), float(flat.mean())
         self.furthest = float(reach.max(initial=0.0))
         below = np.flatnonzero(above(self.sums * self.furthest) < 1.0)
@@ -118,6 +129,17 @@ class NormLeverage:
         if r not in self._budgets:
             self._budgets[r] = self._budget(r)
         return self._budgets[r]
+
+    def steepness(self, r: int) -> float:
+        """The alpha that r flips need for a direction of length one, in the norm that is dual to that of flips."""
+        return float(above(self.furthest / (1.0 - float(above(self.sums[r] * self.furthest)))))
+
+    def second(self, r: int) -> float:
+        """What r flips, and what the fit left of the gradient, amount to in second order at most."""
+        budget = self.budget(r)
+        return float(above(r * self.largest[0] * budget.weights[0] + r * self.largest[1] * budget.weights[1])) + (
+            budget.constant
+        )
 
     def _budget(self, r: int) -> Budget:
         scale = float(above(self.sums[r]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +16,11 @@ from flipcert.classifiers.logistic.bound import Bound
 from flipcert.classifiers.logistic.minimiser import minimise
 from flipcert.classifiers.logistic.objective import Objective, softmax
 from flipcert.classifiers.logistic.preparation import Fit, Preparation, prepare
+from flipcert.classifiers.logistic.removal import with_removals
 from flipcert.engine.blocks import map_rows, map_threads, one_blas_thread
 from flipcert.engine.memory import available_memory, gigabytes
-from flipcert.labels.threats import Threat
+from flipcert.labels.annotations import Annotations
+from flipcert.labels.threats import FLIPS, Threat
 from flipcert.labels.training_set import TrainingSet
 from flipcert.labels.validation import check_flag, check_number
 from flipcert.results.flip_costs import FlipCosts
@@ -24,9 +28,9 @@ from flipcert.results.witness import Witness
 
 # Matrices of all parameters that are held at once: the Hessian, its eigenvectors and what a solver takes.
 _MATRICES = 6
-# Values of mu and nu that are tried, in units of the penalty, where all pairs of samples are looked at (for some mu);
-# and values of mu where that would take more than so many operations.
-_MUS, _PAIRED_MUS, _NUS = (1.0, 4.0, 16.0), (1.0, 4.0), (0.0, 0.25, 0.5)
+# Values of mu that are tried, in units of the penalty, where all pairs of samples are looked at; and where that would
+# take more than so many operations.
+_MUS = (4.0, 16.0)
 _UNPAIRED_MUS = (1.0, 4.0, 8.0, 16.0, 32.0)
 _MOST_OPERATIONS = 1e12
 # Rivals whose attacks are looked for where only the cheapest matters.
@@ -95,6 +99,35 @@ class LogisticRegression(CertifiedByCosts):
         self.classes = classes
         self.n_jobs = n_jobs
 
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | Annotations,
+        trusted: ArrayLike | None = None,
+        source: ArrayLike | None = None,
+        **unknown: object,
+    ) -> Self:
+        """Fit the model: find the minimiser.
+
+        Parameters
+        ----------
+        X, y, trusted, source
+            As in all estimators of flipcert: training inputs and their labels, which of these an attacker cannot flip,
+            and who gave them.
+        **unknown
+            Nothing: ``sample_weight`` and the like are refused in a sentence.
+
+        Returns
+        -------
+        self
+        """
+        for name in unknown:
+            raise TypeError(
+                f"fit of LogisticRegression got {name}, which it does not take: the bound is about samples that count "
+                "alike; leave it out."
+            )
+        return super().fit(X, y, trusted, source)
+
     _input_types = (np.float64,)
     # The training set is looked at again for certificates.
     _copies_inputs = True
@@ -147,8 +180,8 @@ class LogisticRegression(CertifiedByCosts):
     @cached_property
     def _preparation(self) -> Preparation:
         if self._looks_at_pairs:
-            return prepare(self._model, _MUS, _PAIRED_MUS, self.n_jobs)
-        return prepare(self._model, _UNPAIRED_MUS, (), self.n_jobs)
+            return prepare(self._model, _MUS, True, self.n_jobs)
+        return prepare(self._model, _UNPAIRED_MUS, False, self.n_jobs)
 
     @property
     def _looks_at_pairs(self) -> bool:
@@ -159,8 +192,8 @@ class LogisticRegression(CertifiedByCosts):
     @cached_property
     def _bound(self) -> Bound:
         if self._looks_at_pairs:
-            return Bound(self._model, self._preparation, _NUS)
-        return Bound(self._model, self._preparation, (0.0,), Bound.fits_single(self._model))
+            return Bound(self._model, self._preparation)
+        return Bound(self._model, self._preparation, Bound.fits_single(self._model))
 
     @cached_property
     def _attacker(self) -> Attacker:
@@ -209,6 +242,21 @@ class LogisticRegression(CertifiedByCosts):
             return super()._flip_costs(X, threat, bound, time_limit)
         costs = self._against(threat, self._costs(self._check_test(X), cheapest=False, attack=False))
         return costs.in_label_space(self._labels, threat).lower
+
+    def _in_label_space(self, X: ArrayLike, costs: FlipCosts, threat: Threat) -> FlipCosts:
+        costs = super()._in_label_space(X, costs, threat)
+        if self._labels.space_is_fixed or threat is not FLIPS:
+            return costs
+
+        def refit(codes: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.int64] | None:
+            # Inputs have their constant already; classes are named by their indices.
+            model = LogisticRegression(self.C, fit_intercept=False, n_jobs=self.n_jobs)
+            with suppress(ValueError):
+                model.fit(self._model.objective.X, codes)
+                return np.asarray(model.predict(self._with_constant(self._check_test(X))[some]), np.int64)
+            return None
+
+        return with_removals(costs, self._labels, refit)
 
     def _known_costs(self, X: ArrayLike, exact: bool) -> FlipCosts:
         return self._costs(self._check_test(X), cheapest=False, rivals=None if exact else _NEAREST)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.classifiers.logistic.caps import Caps
 from flipcert.classifiers.logistic.kernel_leverage import KernelLeverage, Pairs
 from flipcert.classifiers.logistic.leverage import NormLeverage, Table, Terms
 from flipcert.classifiers.logistic.objective import Objective
@@ -40,6 +41,13 @@ class Preparation:
     spectrum: Spectrum
     terms: Terms
     leverages: list[NormLeverage | KernelLeverage]
+    caps: Caps
+
+    @property
+    def norms(self) -> list[NormLeverage]:
+        """Leverages by norms alone, of all mu."""
+        norms = (one.norm if isinstance(one, KernelLeverage) else one for one in self.leverages)
+        return list({one.mu: one for one in norms}.values())
 
     @property
     def limit(self) -> int:
@@ -47,8 +55,8 @@ class Preparation:
         return max((leverage.limit for leverage in self.leverages), default=0)
 
 
-def prepare(fit: Fit, mus: tuple[float, ...], paired_mus: tuple[float, ...], n_jobs: int | None) -> Preparation:
-    """Decompose the Hessian and bound leverages by norms for some mu, and by pairs for some of these.
+def prepare(fit: Fit, mus: tuple[float, ...], paired: bool, n_jobs: int | None) -> Preparation:
+    """Decompose the Hessian and bound leverages by norms for some mu, and by pairs of samples too, if wanted.
 
     Each mu is in units of the penalty.
     """
@@ -59,26 +67,28 @@ def prepare(fit: Fit, mus: tuple[float, ...], paired_mus: tuple[float, ...], n_j
     terms = Terms(objective.penalty, spectrum.distance, fit.residual, smallest)
     known = spectrum.distance < objective.penalty / 2 and np.isfinite(spectrum.skew) and smallest > 0.0
     if not known or fit.error_of_probabilities >= 0.01 or fit.labels.n_movable == 0:
-        return Preparation(spectrum, terms, [])
+        return Preparation(spectrum, terms, [], Caps({}))
     penalties = [mu * objective.penalty for mu in mus]
     bytes_per_row = 8 * 3 * objective.n_classes * spectrum.values.size
     function = partial(_forms, fit, spectrum, penalties)
     parts = map_rows(function, objective.X.shape[0], bytes_per_row, n_jobs)
     leverages: list[NormLeverage | KernelLeverage] = []
     movable = fit.labels.coded.movable
+    pairs = Pairs(objective, fit.labels, fit.P, fit.error_of_probabilities, spectrum)
     for place, mu in enumerate(penalties):
         reach, curved, flat = (np.concatenate([part[place][table] for part in parts], axis=1) for table in range(3))
         longest = above(np.sqrt((curved + mu * flat).max(axis=0)))[movable]
         norm = NormLeverage(mu, terms, reach, curved, flat, longest)
         reached = 0
-        if mus[place] in paired_mus:
-            pairs = Pairs(objective, fit.labels, fit.P, fit.error_of_probabilities, spectrum)
+        if paired:
             leverages.append(KernelLeverage.of(pairs, norm, n_jobs))
             reached = leverages[-1].limit
         if norm.limit > reached:
             leverages.append(norm)
-    # What reaches furthest comes first: it may settle all.
-    return Preparation(spectrum, terms, sorted(leverages, key=lambda leverage: -leverage.limit))
+    caps = Caps.of(pairs, terms, [one for one in leverages if isinstance(one, KernelLeverage)], n_jobs)
+    # What reaches furthest comes first: it may settle all. Norms come after pairs, which they are looser than.
+    leverages.sort(key=lambda leverage: (isinstance(leverage, NormLeverage), -leverage.limit))
+    return Preparation(spectrum, terms, leverages, caps)
 
 
 def _forms(fit: Fit, spectrum: Spectrum, mus: list[float], rows: slice) -> list[tuple[Table, Table, Table]]:

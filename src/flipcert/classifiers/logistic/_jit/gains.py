@@ -11,21 +11,20 @@ from flipcert.engine.jit import compiled
 
 
 @compiled
-def centre_pair(ours, theirs, P, slack, out):
-    """Differences of two tables, centred sample by sample with probabilities P, plus what they may be off."""
+def centre(scores, P, slack, out):
+    """Scores, centred sample by sample with probabilities P, plus what they may be off."""
     K, n = P.shape
     mean = np.zeros(n)
     for k in range(K):
         for i in range(n):
-            out[k, i] = ours[k, i] - theirs[k, i]
-            mean[i] += P[k, i] * out[k, i]
+            mean[i] += P[k, i] * scores[k, i]
     for k in range(K):
         for i in range(n):
-            out[k, i] = out[k, i] - mean[i] + slack[i]
+            out[k, i] = scores[k, i] - mean[i] + slack[i]
 
 
 @compiled
-def flip_pair(ours, theirs, codes, slack, out):
+def flips(scores, codes, slack, out):
     """What flipping each sample to each class takes from a difference of scores to first order, at most.
 
     Minus infinity for the class that it has.
@@ -33,10 +32,10 @@ def flip_pair(ours, theirs, codes, slack, out):
     K, n = out.shape
     own = np.empty(n)
     for i in range(n):
-        own[i] = ours[codes[i], i] - theirs[codes[i], i] + slack[i]
+        own[i] = scores[codes[i], i] + slack[i]
     for k in range(K):
         for i in range(n):
-            out[k, i] = own[i] - (ours[k, i] - theirs[k, i])
+            out[k, i] = own[i] - scores[k, i]
     for i in range(n):
         out[codes[i], i] = -np.inf
 
@@ -54,6 +53,17 @@ def steepest(centred, lever, scale):
             if centred[k, i] > most * room:
                 most = centred[k, i] / room
     return most
+
+
+@compiled
+def excess(centred, lever, scale, caps, alpha):
+    """What entries can contribute where ``centred <= alpha (1 - scale lever)`` does not hold."""
+    K, n = centred.shape
+    total = 0.0
+    for k in range(K):
+        for i in range(n):
+            total += caps[k, i] * max(centred[k, i] - alpha * (1.0 - scale * lever[k, i] - 1e-15), 0.0)
+    return total
 
 
 @compiled
