@@ -12,7 +12,7 @@ import pytest
 import flipcert
 from tests.helpers.command_line import NAMES, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, refused, run, write_irises
 
-RIDGE = ("--model", "ridge", "--kernel", "linear", "--reg", "1")
+RIDGE = ("--model", "ridge", "--kernel", "linear", "--reg", "1", "--scale", "none")
 
 
 @pytest.fixture(autouse=True)

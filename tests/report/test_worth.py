@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import flipcert
 from flipcert.report import report_page
 from flipcert.report.result import Result
-from flipcert.report.worth import Standing, choose, one_answer, why
+from flipcert.report.worth import Standing, choose, lopsided, one_answer, why
 from tests.helpers.command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, run, summary_of
 from tests.helpers.pages import Page
 
@@ -172,3 +172,17 @@ def test_terminal_and_page_choose_the_same(data):
     averages = {name: metrics["mean_certified_accuracy_to_1_percent"] for name, metrics in points.items()}
     assert averages[name] == max(averages.values())
     assert points[name]["certified_accuracy_at_1_percent"] == points[name]["certified_accuracy"]["1"]
+
+
+def test_a_model_that_gives_nearly_one_answer_is_told():
+    """It is right more often than one answer for all, and yet says the same of nearly all points."""
+    labels = ["a"] * 50 + ["b"] * 50
+    mostly = result_of(["a"] * 95 + ["b"] * 5, labels)
+    assert one_answer(mostly) is None
+    assert str(lopsided(mostly)).startswith("This model answers a for 95 of 100 test points; 50 are that.")
+    assert "This model answers a for 95 of 100 test points" in report_page([mostly])
+    # Not of fewer points, nor where most are of that class, nor where that is not known, nor a second time.
+    assert lopsided(result_of(["a"] * 89 + ["b"] * 11, labels)) is None
+    assert lopsided(result_of(["a"] * 95 + ["b"] * 5, ["a"] * 94 + ["b"] * 6)) is None
+    assert lopsided(result_of(["a"] * 95 + ["b"] * 5, None)) is None
+    assert lopsided(result_of(["a"] * 100, labels)) is None

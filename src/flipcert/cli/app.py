@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +58,7 @@ def _main(
 
 def _flowing(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let paragraphs of the help be as wide as the terminal; typer would keep their line breaks."""
-    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    paragraphs = (getdoc(command) or "").split("\n\n")
     command.__doc__ = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
     return command
 
@@ -244,6 +244,34 @@ def check(
     from flipcert.cli.checks import check_command
 
     check_command(train, test, checking, model, point, data, run, proof, cluster)
+
+
+@app.command()
+@_flowing
+@with_groups
+@in_words
+def inspect(
+    file: Annotated[str, typer.Argument(help="Training data, as certify takes them.", show_default=False)],
+    data: DataOptions,
+    test: Annotated[
+        str | None, typer.Argument(help="Test points, if they are to be compared with it.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.", rich_help_panel="Run")] = False,
+) -> None:
+    """Look at a file: rows, columns, what each would be used as, and all that stands in the way.
+
+    Ends with the command that would work. Nothing is left out by itself: a column that looks like an id, or like a
+    copy of the labels, is told, and left out by the command that is shown.
+
+    [bold]Examples[/]
+
+      flipcert inspect train.csv
+
+      flipcert inspect train.csv test.csv --label species
+    """
+    from flipcert.cli.inspection import inspect_command
+
+    inspect_command(file, test, data, json)
 
 
 @app.command()

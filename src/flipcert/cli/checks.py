@@ -15,6 +15,7 @@ from flipcert.audit.random_check import check_confidence
 from flipcert.audit.record import RandomCheck
 from flipcert.cli.collective import print_collective
 from flipcert.cli.commands import certify_points, tell_where
+from flipcert.cli.looking import read_labels
 from flipcert.cli.models import settings_of
 from flipcert.cli.options import (
     LARGEST_SEED,
@@ -27,7 +28,7 @@ from flipcert.cli.options import (
     Proof,
     RunOptions,
 )
-from flipcert.cli.reading import read_filled_in, read_labelled
+from flipcert.cli.reading import read_filled_in
 from flipcert.cli.tables import print_summary, say
 from flipcert.datasets.checked import CheckedLabels
 from flipcert.datasets.table import Table
@@ -77,7 +78,7 @@ def check_command(
 def _draw(train: str, checking: CheckOptions, seed: int | None, data: DataOptions, out: Path, as_json: bool) -> None:
     """Write labels to check: the first ones of a draw, or the next ones."""
     assert checking.labels is not None
-    table = read_labelled(train, data, checked=True)
+    table = read_labels(train, data)
     known: dict[str, Any] = {"confidence": checking.confidence, "peeked": checking.peeked}
     if checking.checked is None:
         seed = secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
@@ -113,7 +114,7 @@ def _next_command(train: str, out: Path, checking: CheckOptions, data: DataOptio
     words = ["flipcert", "check", train, "--checked", str(out)]
     words += [] if checking.confidence == CheckOptions.confidence else ["--confidence", f"{checking.confidence!r}"]
     words += ["--peeked"] if checking.peeked else []
-    for name in ("label", "trusted", "source", "id", "classes"):
+    for name in ("label", "trusted", "source", "id", "classes", "encode", "impute"):
         value = getattr(data, name)
         words += [] if value is None else [f"--{name}", value]
     for column in data.drop or ():
@@ -132,7 +133,7 @@ def _read(
 
 def _tell(train: str, checking: CheckOptions, seed: int | None, data: DataOptions, as_json: bool) -> None:
     """Say what a check proves about labels."""
-    _, check = _read(read_labelled(train, data, checked=True), checking, seed, data)
+    _, check = _read(read_labels(train, data), checking, seed, data)
     if as_json:
         typer.echo(json.dumps(check.described(), indent=2))
     else:

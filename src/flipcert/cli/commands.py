@@ -21,6 +21,7 @@ from flipcert.cli.collective import budgets_of, print_collective
 from flipcert.cli.console import notes
 from flipcert.cli.errors import stopping_at_once
 from flipcert.cli.labels import label_space
+from flipcert.cli.looking import read_data
 from flipcert.cli.models import image_shape, settings_of, settings_of_grid
 from flipcert.cli.options import (
     AuditOptions,
@@ -34,12 +35,13 @@ from flipcert.cli.options import (
     RunOptions,
 )
 from flipcert.cli.progress import Display
-from flipcert.cli.reading import read_data, with_check
+from flipcert.cli.reading import with_check
 from flipcert.cli.requirements import Requirement, write_junit
 from flipcert.cli.tables import print_comparison, print_flips, print_summary
 from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
 from flipcert.datasets.files import digest
+from flipcert.datasets.table import Table
 from flipcert.report import write_report
 from flipcert.report.result import Result
 from flipcert.runs.describe import describe_point, describe_run
@@ -47,6 +49,7 @@ from flipcert.runs.flip_list import flip_list
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.job import Job, run_job
 from flipcert.runs.pictures import check_image_shape
+from flipcert.runs.scaling import preparation, settled
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import read_results, write_results
 from flipcert.runs.stored_run import StoredRun
@@ -138,6 +141,7 @@ def attack_command(
             raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
         settings = replace(settings, classes=label_space(data.classes, tables[0]))
         check_threat_of(proof, [settings], tables[0])
+        (settings,) = _scaled([settings], tables[0], proof)[0]
         flips = flip_list(
             *tables, settings, row, proof.exact, proof.time_limit, proof.jobs, display, threat=proof.threat
         )
@@ -197,7 +201,7 @@ def verify_command(
         stopping_at_once("The run is as it was."),
     ):
         display.stage("reading")
-        first, second = read_data(train, test, data, checked=True)
+        first, second = read_data(train, test, data)
         check = None
         if checked and run.check is not None:
             known = CheckOptions(checked=checked[0], confidence=run.check["confidence"], peeked=run.check["peeked"])
@@ -230,7 +234,7 @@ def certify_points(
         last_words = f"What is finished is in {run.out}; give the same command again to go on."
     with Display(proof.quiet) as display, _memory(proof), stopping_at_once(last_words), on_cluster(cluster, proof.jobs):
         display.stage("reading")
-        tables = read_data(train, test, data, checking is not None or audit is not None)
+        tables = read_data(train, test, data)
         check = None
         if checking is not None:
             first, check = with_check(tables[0], data, checking)
@@ -243,8 +247,9 @@ def certify_points(
         points = [replace(settings, classes=classes) for settings in points]
         shape = check_image_shape(image_shape(data), tables[0].X.shape[1])
         check_threat_of(proof, points, tables[0])
+        points, prepared = _scaled(points, tables[0], proof)
         job = Job(*tables, points, proof.exact, proof.time_limit, run.attacks, shape, proof.jobs, proof.threat, budgets)
-        job = replace(job, audit=request)
+        job = replace(job, audit=request, prepared=prepared)
         if run.out is None:
             return [replace(result, check=check) for result in run_job(job, None, display)]
         inputs = {"train": digest(train), "test": digest(test)}
@@ -253,6 +258,8 @@ def certify_points(
         inputs |= {} if checking is None else {"checked": digest(str(checking.checked))}
         # A file of annotations is known by its digest, wherever it lies.
         about = {name: own for name, own in asdict(data).items() if name != "annotations"}
+        # Said only where they were given, so that runs of before are still the same runs.
+        about = {name: own for name, own in about.items() if own is not None or name not in ("encode", "impute")}
         identity = describe_run(job, inputs, about, proof.memory, check)
         with RunFolder(run.out, identity).opened() as folder:
             if folder.finished:
@@ -272,12 +279,22 @@ def certify_points(
                     "n_sources": results[0].certificates.n_sources,
                     "classes": np.asarray(results[0].certificates.classes).tolist(),
                     **identity,
+                    **({} if prepared is None else {"preparation": prepared}),
                     **_points(results),
                     "timings": display.timings,
                 },
                 files,
             )
             return results
+
+
+def _scaled(points: list[Settings], train: Table, proof: Proof) -> tuple[list[Settings], dict[str, Any] | None]:
+    """The models with the scale of their features, and what was done to these, which is also said."""
+    chosen = settled(points, train, proof.threat)
+    prepared = preparation(train, chosen, points[0].scale, proof.threat)
+    if prepared is not None and not proof.quiet:
+        notes.print(prepared["said"], soft_wrap=True, markup=False, highlight=False)
+    return chosen, prepared
 
 
 def _points(results: list[Result]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import typer
 
+from flipcert.cli.command_words import command_words
 from flipcert.cli.console import notes
 from flipcert.cli.options import Proof
 from flipcert.cli.shell_words import in_shell_words, is_of_the_library
@@ -46,6 +47,7 @@ def in_words(command: Function) -> Function:
                 raise
             has_memory = any(isinstance(group, Proof) for group in (*arguments, *options.values()))
             notes.print(f"[bold red]Error:[/] {_escaped(_sentence(error, has_memory))}", soft_wrap=True)
+            _tell_all(error, command, options)
             raise typer.Exit(WRONG_INPUT) from None
         except Exception as error:
             if os.environ.get("FLIPCERT_DEBUG"):
@@ -58,6 +60,38 @@ def in_words(command: Function) -> Function:
             raise typer.Exit(INTERNAL) from None
 
     return told  # type: ignore[return-value]
+
+
+def _tell_all(error: BaseException, command: Callable[..., Any], given: dict[str, Any]) -> None:
+    """Say all that is wrong with the data of a command, and the command that would work, if that is known."""
+    advice, mended = getattr(error, "advice", None), getattr(error, "mended", None)
+    if advice is None:
+        return
+
+    from flipcert.report.words import outside
+
+    obstacles = advice.obstacles if len(advice.obstacles) > 1 else []  # one has been told
+    for heading, told in (("All that stands in the way:", obstacles), ("Worth a look:", advice.notes)):
+        for number, sentence in enumerate(told):
+            if number == 0:
+                notes.print(heading)
+            notes.print(f"- {outside(sentence)}.", soft_wrap=True, markup=False)
+    proof = next((group for group in given.values() if isinstance(group, Proof)), None)
+    if mended is not None and proof is not None and (mended.encode or mended.impute) and _changes_rows(proof.threat):
+        notes.print(
+            f"--encode and --impute go by all training rows, and --threat {proof.threat} changes these: prepare both "
+            "files beforehand, by rows that you trust.",
+            soft_wrap=True,
+        )
+    elif mended is not None:
+        notes.print("This would work:")
+        notes.print(command_words(command, given, mended), soft_wrap=True, markup=False)
+
+
+def _changes_rows(threat: str) -> bool:
+    from flipcert.labels.threats import THREATS
+
+    return threat in THREATS and THREATS[threat].changes_rows
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from flipcert.cli.console import notes
 from flipcert.datasets.table import Table
 
 
-def compare_labels(train: Table, test: Table, classes: tuple[Any, ...]) -> None:
+def compare_labels(train: Table, test: Table, classes: tuple[Any, ...], tell: bool = True) -> None:
     """Refuse test labels of which none can be predicted, and tell of those that cannot."""
     if test.y is None:
         return
@@ -23,7 +23,7 @@ def compare_labels(train: Table, test: Table, classes: tuple[Any, ...]) -> None:
             f"none of the labels of {test.source} (such as {_examples(foreign)}) occurs in {train.source} (such as "
             f"{_examples(sorted(known))}); write them alike, or leave the labels of {test.source} out."
         )
-    if count:
+    if count and tell:
         notes.print(
             f"{count:,} of the {test.y.size:,} test points of {test.source} have a label that no training point has "
             f"(such as {_examples(foreign)}); they can never be predicted right.",

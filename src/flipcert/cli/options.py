@@ -100,8 +100,13 @@ class ModelOptions:
         ),
     ] = None
     scale: Annotated[
-        str, _option(_MODEL, "Scale features, without labels: none, centre, standard (both columns) or unit (rows).")
-    ] = "none"
+        str,
+        _option(
+            _MODEL,
+            "Scale features, without labels: none, centre, standard (columns), unit (rows), or auto: columns of tables "
+            "are standardised, or only centred if they share one scale; arrays stay as they are.",
+        ),
+    ] = "auto"
     partition_rule: Annotated[
         str,
         _option(
@@ -179,7 +184,16 @@ class DataOptions:
         ),
     ] = None
     drop: Annotated[
-        list[str] | None, _option(_DATA, "Column that is not a feature (csv, parquet); repeat for more.")
+        list[str] | None, _option(_DATA, "Columns that are no features (csv, parquet), such as a,b; or repeat it.")
+    ] = None
+    encode: Annotated[
+        str | None, _option(_DATA, "onehot: make a column of zeros and ones for each category of a column of text.")
+    ] = None
+    impute: Annotated[
+        str | None,
+        _option(
+            _DATA, "Fill in missing values, by the training rows: median (text: the most frequent) or most-frequent."
+        ),
     ] = None
     trusted: Annotated[
         str | None, _option(_DATA, "Column (csv, parquet) or array (npz) of labels that cannot be flipped.")
@@ -202,7 +216,9 @@ class DataOptions:
     id: Annotated[
         str | None,
         _option(
-            _DATA, "Column of ids that TRAIN has in common with --annotations or --checked; row numbers if not given."
+            _DATA,
+            "Column (csv, parquet) or array (npz) of ids: what rows are called in results, and in --annotations and "
+            "--checked; row numbers if not given.",
         ),
     ] = None
     cap: Annotated[

@@ -17,9 +17,10 @@ from flipcert.report.key_figures import rows_of, summarise
 from flipcert.report.result import Result
 from flipcert.report.series import counted
 from flipcert.report.words import Exposure, headline, outside, plural
-from flipcert.report.worth import WHAT_MENDS_IT, Standing, rule, why
+from flipcert.report.worth import WHAT_MENDS_IT, Standing, lopsided, rule, why
 from flipcert.runs.flip_list import FlipList
 from flipcert.runs.operations import lines_of
+from flipcert.runs.row_ids import TRAINING_ID, with_ids
 
 
 def print_summary(result: Result) -> None:
@@ -27,6 +28,8 @@ def print_summary(result: Result) -> None:
     summary = summarise(result)
     if "warning" in summary:
         say(summary["warning"], style="bold")
+    if (sentence := lopsided(result)) is not None:
+        say(sentence, style="bold")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     table.add_column(result.name, justify="right")
@@ -97,12 +100,12 @@ def print_flips(flips: FlipList, form: str) -> None:
         _print_attack(flips, form)
         return
     rows = [
-        {"flip": step, "training_row": index, "old_label": old, "new_label": new}
+        with_ids({"flip": step, "training_row": index, "old_label": old, "new_label": new}, flips.train_ids)
         for step, (index, old, new) in enumerate(
             zip(flips.training_rows.tolist(), flips.old.tolist(), flips.new.tolist(), strict=True), start=1
         )
     ]
-    names = ["flip", "training_row", "old_label", "new_label"]
+    names = list(rows[0]) if rows else ["flip", "training_row", "old_label", "new_label"]
     if flips.leads is not None:
         names.append(f"{flips.unit}_lead")
         for row, lead in zip(rows, flips.leads[1:].tolist(), strict=True):
@@ -110,6 +113,7 @@ def print_flips(flips: FlipList, form: str) -> None:
     if form == "json":
         about = {
             "row": flips.row,
+            **({} if flips.id is None else {"id": flips.id}),
             "prediction": flips.prediction,
             "label": flips.label,
             "target": flips.target,
@@ -129,10 +133,11 @@ def print_flips(flips: FlipList, form: str) -> None:
 
 def _print_attack(found: FlipList, form: str) -> None:
     """An attack under another threat than flips."""
-    lines = [] if found.attack is None else lines_of(found.attack)
+    lines = [] if found.attack is None else [with_ids(line, found.train_ids) for line in lines_of(found.attack)]
     if form == "json":
         about = {
             "row": found.row,
+            **({} if found.id is None else {"id": found.id}),
             "prediction": found.prediction,
             "label": found.label,
             "target": found.target,
@@ -154,7 +159,7 @@ def _print_attack(found: FlipList, form: str) -> None:
 def _print_parts(found: FlipList) -> None:
     unit = found.exposure.unit
     right = "" if found.label is None else f" ({'right' if found.label == found.prediction else 'wrong'})"
-    say(f"Row {found.row} is predicted as {outside(found.prediction)}{right}; {_withstood(found)}.")
+    say(f"Row {_called(found)} is predicted as {outside(found.prediction)}{right}; {_withstood(found)}.")
     if found.attack is None:
         if found.radius < found.exposure.reach:
             say("No attack is known.")
@@ -162,7 +167,7 @@ def _print_parts(found: FlipList) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(unit.thing)
     table.add_column("")
-    parts = parts_of(found.attack)
+    parts = parts_of(found.attack, found.train_ids)
     for part in parts:
         table.add_row(_plain(part.name), _plain(part.said))
     results.print(table)
@@ -176,13 +181,13 @@ def _print_parts(found: FlipList) -> None:
 
 def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     right = "" if flips.label is None else f" ({'right' if flips.label == flips.prediction else 'wrong'})"
-    say(f"Row {flips.row} is predicted as {outside(flips.prediction)}{right}; {_withstood(flips)}.")
+    say(f"Row {_called(flips)} is predicted as {outside(flips.prediction)}{right}; {_withstood(flips)}.")
     if not rows:
         if flips.radius < flips.exposure.reach:
             say("No attack is known.")
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    headings = ["flip", "training row", "label", "becomes"]
+    headings = ["flip", "training row", *(["id"] if flips.train_ids else []), "label", "becomes"]
     leads = []
     if flips.leads is not None:
         headings.append(f"lead ({flips.unit})")
@@ -190,15 +195,23 @@ def _print_flip_table(flips: FlipList, rows: list[dict[str, Any]]) -> None:
     for heading in headings:
         table.add_column(heading, justify="right")
     if leads:
-        table.add_row("", "", "", "", leads[0], style="dim")
+        table.add_row(*[""] * (len(headings) - 1), leads[0], style="dim")
     for row, *lead in zip(rows, *([leads[1:]] if leads else []), strict=True):
         table.add_row(
-            str(row["flip"]), str(row["training_row"]), *map(_plain, (row["old_label"], row["new_label"])), *lead
+            str(row["flip"]),
+            str(row["training_row"]),
+            *([_plain(row[TRAINING_ID])] if flips.train_ids else []),
+            *map(_plain, (row["old_label"], row["new_label"])),
+            *lead,
         )
     results.print(table)
     best = "the smallest attack" if flips.exact else "the smallest attack known"
     turn, are = ("This flip turns", "it is") if len(rows) == 1 else (f"These {len(rows):,} flips turn", "they are")
     say(f"{turn} it into {outside(flips.target)}; {are} {best}.")
+
+
+def _called(found: FlipList) -> str:
+    return str(found.row) if found.id is None else f"{found.row} ({outside(found.id)})"
 
 
 def _withstood(flips: FlipList) -> str:

@@ -16,6 +16,12 @@ def check_threat_of(proof: Proof, settings: Sequence[Settings], train: Table) ->
         raise ValueError(f"--threat must be one of {', '.join(THREATS)}; got {proof.threat!r}.")
     if THREATS[proof.threat].changes_rows:
         _refuse_fitted_scales(proof.threat, settings)
+        for option in ("encode", "impute"):
+            if option in train.prepared:
+                raise ValueError(
+                    f"--{option} {train.prepared[option]} goes by all training rows, and --threat {proof.threat} "
+                    "changes these; prepare both files beforehand, by rows that you trust."
+                )
     by_source = any(own.partitions > 1 and own.partition_rule == "source" for own in settings)
     if train.givers is not None or not (by_source or proof.threat == SOURCES.name):
         return

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.datasets.columns import ids_of, labels_of
+from flipcert.datasets.arrow_columns import ids_of, labels_of
 from flipcert.datasets.delimited import columns_of_text, is_delimited
 from flipcert.datasets.joining import columns_of_parquet, rows_of
 from flipcert.datasets.label_studio import is_label_studio, read_label_studio

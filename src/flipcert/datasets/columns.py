@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.datasets.room import check_room
+from flipcert.datasets.arrow_columns import ids_of, is_numeric, is_text, labels_of, numbers_of, texts_of
 from flipcert.datasets.spelling import labels_of_text
-from flipcert.datasets.table import Table, check_exact, no_id
+from flipcert.datasets.table import Table
 
+# What columns hold; others go by their type.
+NUMBERS, TEXT, VECTORS = "numbers", "text", "vectors of length {}"
 HOW_LABELLED = "it must have a column {label!r}, or name another with --label"
 
 
@@ -39,6 +41,16 @@ class Columns:
         Column that says what each row is called (csv, parquet), or array (npz).
     or_default : bool
         Whether labels are where they are if nothing is named, in a file that has not what is named.
+    id_if_there : str or None
+        The same as ``id`` for a file that need not have it.
+    encode : bool
+        Whether columns of text are features, which are going to be encoded.
+    texts : sequence of str or None
+        With ``encode``, which columns are read as text, whatever they hold; None: those that hold text.
+    impute : bool
+        Whether numbers may be missing, as they are going to be filled in.
+    everything : bool
+        Whether all columns of numbers and of text are wanted as they are, whatever they mean, and whatever is wrong.
     """
 
     label: str | None = None
@@ -49,6 +61,11 @@ class Columns:
     giver: str | None = None
     id: str | None = None
     or_default: bool = False
+    id_if_there: str | None = None
+    encode: bool = False
+    texts: Sequence[str] | None = None
+    impute: bool = False
+    everything: bool = False
 
     @property
     def beside(self) -> dict[str, str]:
@@ -70,12 +87,32 @@ class Columns:
         """Which of some columns, or arrays, is that of the labels, if it is there."""
         return default if self.label is None or (self.or_default and self.label not in names) else self.label
 
+    def dropped(self, names: Sequence[str]) -> list[str]:
+        """Columns to leave out: what was given with commas is several names, unless a column is called so.
+
+        >>> Columns(drop=("a,b", "c,d")).dropped(["a", "b", "c,d", "e"])
+        ['a', 'b', 'c,d']
+        """
+        return _apart(self.drop, names)
+
+    def ignored(self, names: Sequence[str]) -> list[str]:
+        """The same for columns that need not be there."""
+        return _apart(self.ignore, names)
+
+    def id_among(self, names: Sequence[str]) -> str | None:
+        """The column of ids, if it is named, and there if it need not be."""
+        return self.id_if_there if self.id is None and self.id_if_there in names else self.id
+
     def check_names(self, source: str, arrays: bool) -> None:
         """Raise ValueError if columns of a source without names are named; it may have ``arrays`` with names."""
         if self.drop:
             raise ValueError(
                 f"--drop {self.drop[0]} names a column, but the features of {source} are columns without names; leave "
                 "it out, or drop the column in the file."
+            )
+        if self.encode:
+            raise ValueError(
+                f"--encode is for columns of text, and {source} has none: its features are numbers; leave it out."
             )
         if self.label is not None and self.required and not arrays:
             raise ValueError(
@@ -104,10 +141,12 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
     twice = sorted(column for column, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"{source} has more than one column {twice[0]!r}; rename or drop the others.")
+    if columns.everything:
+        return _everything(held, source)
     label = columns.label_among(names)
     if columns.required and label not in names:
         raise ValueError(f"{source} has no labels; {HOW_LABELLED.format(label=label)}; it has {_some(names)}.")
-    options = [("--drop", name) for name in columns.drop] + list(columns.beside.items())
+    options = [("--drop", name) for name in columns.dropped(names)] + list(columns.beside.items())
     for option, column in options:
         if column == label and label in names:
             raise ValueError(
@@ -116,110 +155,65 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
         if column not in names:
             raise ValueError(f"{source} has no column {column!r}; it has {_some(names)}.")
     wanted = [column for _, column in options]
-    aside = {label, *wanted, *columns.ignore}
+    id_column = columns.id_among(names)
+    aside = {label, *wanted, *columns.ignored(names), id_column}
     features, values = [], []
+    texts: dict[str, NDArray[Any]] = {}
+    tabular = False
     for column in names:
-        if column not in aside:
-            own = _numbers(held.column(column), column, source, first_row)
+        if column in aside:
+            continue
+        if columns.encode and (is_text(held.column(column)) if columns.texts is None else column in columns.texts):
+            texts[column] = texts_of(held.column(column), column, source)
+        else:
+            own = numbers_of(held.column(column), column, source, first_row)
             features += [column] if own.ndim == 1 else [f"{column}.{i}" for i in range(own.shape[1])]
             values.append(own if own.ndim == 2 else own[:, None])
-    if not values:
+            tabular |= own.ndim == 1
+    if not values and not texts:
         raise ValueError(f"{source} has no columns of features beside {label!r}; it has {_some(names)}.")
+    values = values or [np.empty((held.num_rows, 0))]
     X = np.concatenate(values, axis=1, dtype=np.result_type(*{own.dtype for own in values}))
     y = None
     if label in names:
-        y = _labels(held.column(label), label, source, first_row)
+        y = labels_of(held.column(label), label, source, first_row)
         if spelled:
             y = labels_of_text(y, source)
     trusted = None if columns.trusted is None else held.column(columns.trusted).to_numpy()
     givers, ids = (
         None if name is None else ids_of(held.column(name), name, source, first_row, what)
-        for name, what in ((columns.giver, "source"), (columns.id, "id"))
+        for name, what in ((columns.giver, "source"), (id_column, "id"))
     )
-    return Table(source, X, y, names=tuple(features), trusted=trusted, spelled=spelled, givers=givers, ids=ids)
+    told: dict[str, Any] = {"trusted": trusted, "givers": givers, "ids": ids, "spelled": spelled}
+    return Table(source, X, y, names=tuple(features), texts=texts, tabular=tabular or bool(texts), **told)
 
 
-def _numbers(column: Any, name: str, source: str, first_row: int) -> NDArray[Any]:
-    """A column of numbers, or a matrix for a column of vectors."""
-    from pyarrow import types
-
-    kind = column.type
-    vectors = types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind)
-    inner = kind.value_type if vectors or types.is_dictionary(kind) else kind
-    numeric = types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_null(inner)
-    if not numeric or types.is_dictionary(kind):
-        raise ValueError(
-            f"column {name!r} of {source} holds {inner}, not numbers; name the labels with --label, "
-            "and leave out other columns with --drop."
-        )
-    if not vectors:
-        values = column.to_numpy()
-        numbers = values.astype(np.float64) if values.dtype.kind in "Ob" else values
-        check_exact(numbers[:, None], source, (name,), first_row)
-        return np.asarray(numbers)
-    rows = column.combine_chunks()
-    lengths = np.unique(rows.value_lengths().to_numpy(zero_copy_only=False)) if len(rows) else np.array([0])
-    if rows.null_count or lengths.size != 1:
-        raise ValueError(f"the vectors in column {name!r} of {source} must all have the same length.")
-    flat = rows.flatten().to_numpy(zero_copy_only=False)
-    matrix = np.asarray(flat.astype(np.float64) if flat.dtype.kind == "O" else flat).reshape(len(rows), -1)
-    check_exact(matrix, source, tuple(f"{name}.{i}" for i in range(matrix.shape[1])), first_row)
-    return matrix
+def _everything(held: Any, source: str) -> Table:
+    """All columns of numbers and of text, and what all columns hold."""
+    features, values = [], [np.empty((held.num_rows, 0))]
+    texts: dict[str, NDArray[Any]] = {}
+    kinds: dict[str, str] = {}
+    for name in held.column_names:
+        column = held.column(name)
+        kinds[name] = str(column.type)
+        if is_text(column):
+            texts[name] = texts_of(column, name, source)
+            kinds[name] = TEXT
+        elif is_numeric(column.type):
+            try:
+                own = numbers_of(column, name, source, 0, exact=False)
+            except ValueError:
+                kinds[name] = "vectors of several lengths"
+                continue
+            kinds[name] = NUMBERS if own.ndim == 1 else VECTORS.format(own.shape[1])
+            features += [name] if own.ndim == 1 else [f"{name}.{i}" for i in range(own.shape[1])]
+            values.append(own[:, None] if own.ndim == 1 else own)
+    X = np.concatenate(values, axis=1, dtype=np.float64)
+    return Table(source, X, None, names=tuple(features), texts=texts, kinds=kinds)
 
 
-def ids_of(column: Any, name: str, source: str, first_row: int, what: str) -> NDArray[Any]:
-    """Ids of rows or of sources, as an array of numbers or strings."""
-    if column.null_count:
-        row = first_row + int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise ValueError(no_id(source, what, row))
-    return _labels(column, name, source, first_row, f"{what}s", "--source" if what == "source" else "--id")
-
-
-def labels_of(column: Any, name: str, source: str) -> NDArray[Any]:
-    """Labels of a column, as an array of numbers or strings."""
-    return _labels(column, name, source, 0)
-
-
-def _labels(
-    column: Any, name: str, source: str, first_row: int, what: str = "labels", option: str = "--label"
-) -> NDArray[Any]:
-    """Labels, or ids, as an array of numbers or strings."""
-    import pyarrow as pa
-    from pyarrow import compute, types
-
-    packed = types.is_dictionary(column.type)
-    kind = column.type.value_type if packed else column.type
-    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    texts = types.is_string(kind) or types.is_large_string(kind)
-    spelled = types.is_decimal(kind) or types.is_binary(kind) or types.is_large_binary(kind)
-    if texts or types.is_binary(kind) or types.is_large_binary(kind):
-        different = pa.chunked_array([part.dictionary for part in column.chunks], kind) if packed else column
-        longest = compute.max(compute.binary_length(different)).as_py() or 0
-        # NumPy gives every label the room of the longest one.
-        check_room(
-            f"column {name!r} of {source}, with {what} of up to {longest:,} characters,",
-            4.0 * longest * len(column),
-            f"shorten them, or name another column with {option}",
-        )
-    column = column.cast(kind)
-    if column.null_count:
-        row = first_row + int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise ValueError(f"{source} has no label in row {row}; fill it in or drop the row.")
-    if numbers:
-        return np.asarray(column.to_numpy())
-    if not texts and not spelled:
-        raise ValueError(
-            f"the {what} in column {name!r} of {source} are {kind}, not numbers or strings; name another with {option}."
-        )
-    try:
-        column = column.cast(pa.string())
-    except pa.ArrowInvalid:
-        raise ValueError(
-            f"the {what} in column {name!r} of {source} are bytes that are no UTF-8 text; save them as text."
-        ) from None
-    if compute.any(compute.match_substring(column, "\0")).as_py():
-        raise ValueError(f"the {what} in column {name!r} of {source} hold a zero byte, which ends a text; remove it.")
-    return np.asarray(column.to_numpy().astype(str))
+def _apart(given: Sequence[str], names: Sequence[str]) -> list[str]:
+    return [part for own in given for part in ([own] if own in names else own.split(","))]
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

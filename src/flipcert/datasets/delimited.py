@@ -33,10 +33,12 @@ def read_delimited(name: str, columns: Columns) -> Table:
     import pyarrow as pa
 
     # What a label is shows only in its spelling, and an id is a text.
-    texts = [*columns.label_columns, *(own for own in (columns.giver, columns.id) if own is not None)]
-    held = _columns(name, dict.fromkeys(texts, pa.string()))
+    ids = (columns.giver, columns.id, columns.id_if_there)
+    texts = [*columns.label_columns, *(own for own in ids if own is not None), *(columns.texts or ())]
+    held = _columns(name, {} if columns.everything else dict.fromkeys(texts, pa.string()))
     table = table_of(held, name, columns, spelled=True)
-    _refuse_lost_digits(table, _separator(name))
+    if not columns.everything:
+        _refuse_lost_digits(table, _separator(name))
     return table
 
 
@@ -120,7 +122,7 @@ def _refuse_lost_digits(table: Table, separator: str) -> None:
     import pyarrow as pa
 
     assert table.names is not None
-    largest = np.abs(table.X).max(axis=0, initial=0)
+    largest = np.fmax.reduce(np.abs(table.X), axis=0, initial=0)  # not of what is missing
     suspects = [name for name, size in zip(table.names, largest, strict=True) if size >= LARGEST_WHOLE]
     if not suspects:
         return

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from flipcert.datasets.shards import (
 )
 from flipcert.datasets.table import LARGEST_WHOLE, Table, is_inexact, too_large
 
-__all__ = ["Columns", "digest", "parts_of", "read_table"]
+__all__ = ["Columns", "arrays_in", "digest", "is_table", "parts_of", "read_table"]
 
 
 def read_table(
@@ -54,21 +55,37 @@ def read_table(
     """
     columns = replace(columns or Columns(), required=labelled)
     name = os.fspath(source)
-    try:
+    with _in_a_sentence(name):
         for part in parts_of(name):
             refuse_what_is_no_file(part)
-        if _kind(name) not in ("csv", "parquet"):
+        if not is_table(name):
             columns.check_names(name, arrays=_kind(name) == "npz")
         table = _reader(name)(name, columns, n_features)
+    if labelled and table.y is None:
+        raise ValueError(f"{name} has no labels; {_HOW_LABELLED[_kind(name)].format(label=columns.label_column)}.")
+    return table if columns.everything else replace(table, gaps=columns.impute).checked()
+
+
+def arrays_in(source: str) -> list[str]:
+    """Names of the arrays of an ``.npz`` file; no other file has any."""
+    if _kind(source) != "npz":
+        return []
+    with _in_a_sentence(source):
+        refuse_what_is_no_file(Path(source))
+        return names_in(source)
+
+
+@contextmanager
+def _in_a_sentence(name: str) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be read."""
+    try:
+        yield
     except PermissionError as error:
         raise ValueError(f"{error.filename or name} may not be read; change its permissions.") from error
     except (OSError, Unreadable) as error:
         path = error.path if isinstance(error, Unreadable) else None
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ValueError(f"{path or name} cannot be read as {_kind(name)}: {reason}.") from error
-    if labelled and table.y is None:
-        raise ValueError(f"{name} has no labels; {_HOW_LABELLED[_kind(name)].format(label=columns.label_column)}.")
-    return table.checked()
 
 
 def parts_of(source: str) -> list[Path]:
@@ -89,6 +106,11 @@ def parts_of(source: str) -> list[Path]:
             raise ValueError(f"{path} holds no X.npy, no X-000.npy, ... and no .parquet files; give a folder with one.")
         return files
     return [path]
+
+
+def is_table(source: str) -> bool:
+    """Whether columns of a source have names: csv, parquet."""
+    return _kind(source) in ("csv", "parquet")
 
 
 def _in_shards(source: str) -> bool:
@@ -153,8 +175,9 @@ def _npz(name: str, columns: Columns, n_features: int | None) -> Table:
         if own in ("X", label):
             what = "the features" if own == "X" else "the labels"
             raise ValueError(f"{option} {own} is the array of {what} of {name}; name another one.")
-    read = read_arrays(name, dict.fromkeys(["X", label, *columns.beside.values()]))
-    trusted, givers, ids = (read.get(own or "") for own in (columns.trusted, columns.giver, columns.id))
+    id_array = columns.id_among(held)
+    read = read_arrays(name, dict.fromkeys(["X", label, *columns.beside.values(), *([id_array] if id_array else [])]))
+    trusted, givers, ids = (read.get(own or "") for own in (columns.trusted, columns.giver, id_array))
     return Table(name, read["X"], read.get(label), trusted=trusted, givers=givers, ids=ids)
 
 

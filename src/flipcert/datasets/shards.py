@@ -119,6 +119,7 @@ def read_shards(source: str, paths: Sequence[Path], count: Callable[[Path], int]
         check_room(f"{source}, with its {n_rows:,} labels,", 16.0 * n_rows, "take fewer rows")
     X = room_for((n_rows, firsts[0].X.shape[1]), dtype)
     beside: dict[str, list[NDArray[Any] | None]] = {name: [] for name in ("y", "trusted", "givers", "ids")}
+    texts: dict[str, list[NDArray[Any]]] = {name: [] for name in firsts[0].texts}
     begin = 0
     for path in paths:
         for piece in pieces(path):
@@ -132,10 +133,14 @@ def read_shards(source: str, paths: Sequence[Path], count: Callable[[Path], int]
             begin += piece.X.shape[0]
             for name, parts in beside.items():
                 parts.append(getattr(piece, name))
+            for name, own in texts.items():
+                own.append(piece.texts[name])
     if begin < X.shape[0]:
         raise Unreadable("there are fewer rows than announced")
     y, trusted, givers, ids = map(_joined, beside.values())
-    return Table(source, X, y, firsts[0].names, trusted, givers=givers, ids=ids)
+    told: dict[str, Any] = {"tabular": firsts[0].tabular, "kinds": firsts[0].kinds}
+    told["texts"] = {name: np.concatenate(parts) for name, parts in texts.items()}
+    return Table(source, X, y, firsts[0].names, trusted, givers=givers, ids=ids, **told)
 
 
 def _joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:

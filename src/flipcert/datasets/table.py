@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,16 @@ class Table:
         Labels that a source may have until each of them counts less, where rows have several.
     spelled : bool
         Whether labels that are numbers were text that they are the only spelling of, so that they can be text again.
+    texts : mapping of str to ndarray of object
+        Columns of text that are going to be encoded, by their names; None where a text is missing.
+    gaps : bool
+        Whether missing numbers (nan) are going to be filled in.
+    tabular : bool
+        Whether features are columns with a meaning of their own, and not vectors or the columns of an array.
+    prepared : mapping of str to Any
+        What was done to the features before any scaling, without labels: :mod:`flipcert.datasets.preparation` says how.
+    kinds : mapping of str to str
+        What each column of the file holds, in their order, where all of them were asked for.
     """
 
     source: str
@@ -54,6 +65,11 @@ class Table:
     ids: NDArray[Any] | None = None
     rows: NDArray[np.int64] | None = None
     cap: int | None = None
+    texts: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    gaps: bool = False
+    tabular: bool = False
+    prepared: Mapping[str, Any] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_labels(self) -> int:
@@ -63,7 +79,7 @@ class Table:
     def checked(self) -> Table:
         """The same table, if it can be used: finite numbers in rows and columns, one label for each row."""
         X = self._checked_features()
-        if X.shape[0] == 0 or X.shape[1] == 0:
+        if X.shape[0] == 0 or (X.shape[1] == 0 and not self.texts):
             what = "rows" if X.shape[0] == 0 else "features"
             raise ValueError(f"{self.source} has no {what}; it must hold at least one.")
         y = None if self.y is None else self._checked_labels(X.shape[0])
@@ -99,13 +115,9 @@ class Table:
 
     def aligned_to(self, train: Table) -> Table:
         """The same table with its features in the order of the training table, matched by name if both have names."""
+        if self.names is not None and train.names is not None:
+            self._check_columns(self.names, train, train.names)
         if self.names is not None and train.names is not None and self.names != train.names:
-            missing = [name for name in train.names if name not in self.names]
-            if missing:
-                raise ValueError(f"{self.source} has no column {missing[0]!r}, which {train.source} has.")
-            extra = [name for name in self.names if name not in train.names]
-            if extra:
-                raise ValueError(f"{self.source} has a column {extra[0]!r}, which {train.source} has not.")
             order = [self.names.index(name) for name in train.names]
             return replace(self, X=np.ascontiguousarray(self.X[:, order]), names=train.names)
         if self.X.shape[1] != train.X.shape[1]:
@@ -114,6 +126,21 @@ class Table:
                 "both must have the same."
             )
         return self
+
+    def _check_columns(self, names: tuple[str, ...], train: Table, others: tuple[str, ...]) -> None:
+        """Raise ValueError unless the training table has the same columns of numbers, and of text."""
+        for name in (*others, *train.texts):
+            if name in (names if name in train.texts else self.texts):
+                kinds = ("numbers", "text") if name in train.texts else ("text", "numbers")
+                raise ValueError(
+                    f"column {name!r} of {self.source} holds {kinds[0]}, and that of {train.source} {kinds[1]}; "
+                    "make them alike."
+                )
+            if name not in names and name not in self.texts:
+                raise ValueError(f"{self.source} has no column {name!r}, which {train.source} has.")
+        extra = [name for name in (*names, *self.texts) if name not in others and name not in train.texts]
+        if extra:
+            raise ValueError(f"{self.source} has a column {extra[0]!r}, which {train.source} has not.")
 
     def with_labels_like(self, other: Table) -> Table:
         """The same table, its labels as text if those of the other one are text and these were spelled so."""
@@ -138,7 +165,7 @@ class Table:
             X = mapped_rows(lambda rows: rows, X, X.shape[1], precision)
         X = X.astype(precision, copy=False)
         for place, rows in row_pieces(X):
-            wrong = np.argwhere(~np.isfinite(rows))
+            wrong = np.argwhere(np.isinf(rows) if self.gaps else ~np.isfinite(rows))
             if wrong.size:
                 row, column = wrong[0] + (place.start, 0)
                 name = repr(self.names[column]) if self.names else str(column)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from flipcert.labels.threats import REPLACEMENTS, SOURCES
 from flipcert.report.result import Attack
 from flipcert.report.words import outside, plural, shorten
 
-_LONGEST = 16  # letters of a label
+_LONGEST = 16  # letters of a label, or of an id
 
 
 @dataclass(frozen=True)
@@ -35,17 +37,23 @@ class Part:
     row: int | None = None
 
 
-def parts_of(attack: Attack) -> list[Part]:
-    """All parts, in the order of the attack."""
+def row_name(row: int, ids: Mapping[int, Any]) -> str:
+    """Number of a row, and what it is called if that is known."""
+    return f"{row:,} ({shorten(ids[row], _LONGEST)})" if row in ids else f"{row:,}"
+
+
+def parts_of(attack: Attack, ids: Mapping[int, Any] | None = None) -> list[Part]:
+    """All parts, in the order of the attack; ``ids`` say what training rows are called."""
+    ids = ids or {}
     if attack.threat == SOURCES.name:
         return [_source(attack, own) for own in attack.sources.tolist()]
     changes = zip(attack.training_rows.tolist(), attack.old.tolist(), attack.new.tolist(), strict=True)
-    flips = [_change(f"row {row:,}", old, new, row) for row, old, new in changes]
+    flips = [_change(f"row {row_name(row, ids)}", old, new, row) for row, old, new in changes]
     gone = list(zip(attack.deleted.tolist(), attack.deleted_labels.tolist(), strict=True))
     if attack.threat == REPLACEMENTS.name:
         swaps = zip(gone, attack.inserted_labels.tolist(), strict=True)
-        return [_change(f"row {index:,} replaced", old, new, index) for (index, old), new in swaps]
-    flips += [Part(f"row {i:,} deleted", shorten(old, _LONGEST), outside(old), i) for i, old in gone]
+        return [_change(f"row {row_name(index, ids)} replaced", old, new, index) for (index, old), new in swaps]
+    flips += [Part(f"row {row_name(i, ids)} deleted", shorten(old, _LONGEST), outside(old), i) for i, old in gone]
     return flips + _added(attack)
 
 

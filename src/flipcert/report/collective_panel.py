@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from flipcert.labels.threats import FLIPS
-from flipcert.report.attack_parts import parts_of
+from flipcert.report.attack_parts import parts_of, row_name
 from flipcert.report.chart import element
 from flipcert.report.collective_words import counted_kind, evidence, finding, heading, share_of
 from flipcert.report.pictures import Album
@@ -113,7 +114,7 @@ def _attack(result: Result, told: Collective, k: int, album: Album) -> dict[str,
     pairs = zip(c.prediction[fallen].tolist(), c.prediction_after[k][fallen].tolist(), strict=True)
     return {
         "name": f"An attack of {plural(attack.size, exposure.unit.noun)}: {_spoils(c, fallen.size)}",
-        "fallen": _groups(fallen.tolist(), pairs, result.test_images, "test row", album),
+        "fallen": _groups(fallen.tolist(), pairs, result.test_images, "test row", album, _test_ids(result, fallen)),
         "changes": _changes(attack, result, album),
     }
 
@@ -135,8 +136,9 @@ def _changes(attack: Attack, result: Result, album: Album) -> dict[str, Any]:
     """What the attack does to the training set."""
     if attack.threat == FLIPS.name:
         pairs = zip(attack.old.tolist(), attack.new.tolist(), strict=True)
-        return _groups(attack.training_rows.tolist(), pairs, result.train_images, "training row", album)
-    parts = parts_of(attack)
+        rows = attack.training_rows.tolist()
+        return _groups(rows, pairs, result.train_images, "training row", album, result.train_ids)
+    parts = parts_of(attack, result.train_ids)
     shown = [
         {"name": part.name, "full": part.full, "count": "", "rows": part.said, "pictures": []}
         for part in parts[: 2 * _MOST_GROUPS]
@@ -145,8 +147,17 @@ def _changes(attack: Attack, result: Result, album: Album) -> dict[str, Any]:
     return {"groups": shown, "more": f"and {more:,} more" if more else ""}
 
 
+def _test_ids(result: Result, rows: NDArray[np.int64]) -> dict[int, Any]:
+    return {} if result.test_ids is None else dict(zip(rows.tolist(), result.test_ids[rows].tolist(), strict=True))
+
+
 def _groups(
-    rows: list[int], pairs: Iterable[tuple[Any, Any]], images: Any, called: str, album: Album
+    rows: list[int],
+    pairs: Iterable[tuple[Any, Any]],
+    images: Any,
+    called: str,
+    album: Album,
+    ids: Mapping[int, Any],
 ) -> dict[str, Any]:
     """Rows by the class they leave and the class they come to, the most frequent first."""
     by_pair: dict[tuple[Any, Any], list[int]] = {}
@@ -158,7 +169,7 @@ def _groups(
     # One more takes no more room than to say that there is one more.
     shown = _MOST_GROUPS + (len(ranked) == _MOST_GROUPS + 1)
     for (before, after), own in ranked[:shown]:
-        named = ", ".join(f"{row:,}" for row in own[:_MOST_ROWS])
+        named = ", ".join(row_name(row, ids) for row in own[:_MOST_ROWS])
         rest = f" and {len(own) - _MOST_ROWS:,} more" if len(own) > _MOST_ROWS else ""
         pictures = [album.show(images.get(row), f"{called} {row}") for row in own[:_MOST_PICTURES]]
         groups.append(

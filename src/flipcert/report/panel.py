@@ -211,11 +211,12 @@ def _point(s: Summary, row: int, album: Album) -> dict[str, Any]:
     c, result = s.result.certificates, s.result
     attack, target = s.attacks.get(row), s.target(row)
     shown = 2 + s.detail
-    parts = [] if attack is None else parts_of(attack)
+    parts = [] if attack is None else parts_of(attack, result.train_ids)
     # One part more takes no more room than to say that there is one more.
     shown += len(parts) == shown + 1
     return {
         "row": row,
+        "id": None if result.test_ids is None else result.test_ids[row],
         "picture": album.show(result.test_images.get(row), f"test row {row}"),
         "prediction": c.prediction[row],
         "said": _what_it_takes(

@@ -189,6 +189,12 @@ class Result:
         Which labels to check first, if that was asked.
     check : RandomCheck or None
         The random check by which labels were corrected before the fit, if there was one.
+    preparation : str or None
+        What was done to the features before the fit, in a sentence.
+    test_ids : ndarray or None
+        What the test points are called, where that is known.
+    train_ids : mapping of int to Any
+        What the training rows are called that attacks are about, where that is known.
     """
 
     name: str
@@ -204,6 +210,9 @@ class Result:
     collective: Collective | None = None
     audit: Audit | None = None
     check: RandomCheck | None = None
+    preparation: str | None = None
+    test_ids: NDArray[Any] | None = None
+    train_ids: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def model(self) -> str:

@@ -24,6 +24,7 @@ def settings_of(results: Sequence[Result], album: Album) -> dict[str, Any]:
             "model": result.model,
             "partitions": result.n_partitions,
             **result.settings,
+            "features": result.preparation,
             "training labels": f"{result.certificates.n_labels:,}",
             **_exposed(Exposure.of(result.certificates), only_flips),
             "test points": f"{len(result.certificates):,}",

@@ -14,7 +14,7 @@ from flipcert.report.result import Attack, Result
 from flipcert.report.series import Bins, ClassSpread, Curves, Medians, class_spreads, counted, reach
 from flipcert.report.units import Unit
 from flipcert.report.words import Exposure, Sentence, headline, is_proven, part, percent
-from flipcert.report.worth import Standing, one_answer, unmatched
+from flipcert.report.worth import Standing, lopsided, one_answer, unmatched
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,9 @@ class Summary:
 
     @cached_property
     def unmatched(self) -> str | None:
-        """That some test labels cannot be predicted, if so."""
-        return unmatched(self.result)
+        """That some test labels cannot be predicted, or that nearly all points get one answer, if so."""
+        told = [sentence for sentence in (unmatched(self.result), lopsided(self.result)) if sentence is not None]
+        return " ".join(told) or None
 
     @cached_property
     def milestones(self) -> list[tuple[int, str, str, str]]:

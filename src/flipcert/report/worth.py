@@ -15,6 +15,8 @@ from flipcert.results.metrics import certified_accuracy, median_certified_robust
 
 # With fewer test points, one answer for all may well be right.
 _FEW = 5
+# Among so many test points, one answer for so large a share of them is told if most of these are of other classes.
+_ENOUGH, _NEARLY_ALL = 20, 0.9
 WHAT_MENDS_IT = "Scaled features, another kernel or model, or another regularisation usually mend this."
 
 
@@ -51,6 +53,21 @@ def what_it_means(result: Result) -> str:
     else:
         meaning = "Measured by accuracy, its predictions tell no more than that, however robust they are."
     return f"{meaning} {WHAT_MENDS_IT}"
+
+
+def lopsided(result: Result) -> str | None:
+    """Say that a model gives one answer for nearly all test points, though far fewer are of that class; else None."""
+    if result.labels is None or one_answer(result) is not None or len(result.certificates) < _ENOUGH:
+        return None
+    predicted, counts = np.unique(result.certificates.prediction, return_counts=True)
+    most, answer = int(counts.max()), predicted[counts.argmax()]
+    true = int(np.count_nonzero(np.asarray(result.labels) == answer))
+    if most < _NEARLY_ALL * len(result.certificates) or true > most * 2 / 3:
+        return None
+    return (
+        f"This model answers {outside(answer)} for {most:,} of {len(result.certificates):,} test points; {true:,} are "
+        f"that. {WHAT_MENDS_IT}"
+    )
 
 
 def unmatched(result: Result) -> str | None:

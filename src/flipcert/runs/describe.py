@@ -69,6 +69,8 @@ def describe_point(result: Result) -> dict[str, Any]:
     """One model and what was certified for it."""
     settings = {"partitions": 1, **result.certificates.model}
     described: dict[str, Any] = {"name": result.name, "threat": result.certificates.threat, "settings": settings}
+    if result.preparation is not None:
+        described["features"] = result.preparation
     described["metrics"] = summarise(result)
     if result.powers:
         described["strongest_sources"] = [

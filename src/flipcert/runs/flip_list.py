@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from flipcert.report.result import Attack
 from flipcert.report.words import Exposure, is_proven
 from flipcert.runs.inputs import scaled_features
 from flipcert.runs.job import Stages
+from flipcert.runs.row_ids import ids_in, plain_ids
 from flipcert.runs.settings import Settings
 from flipcert.runs.training import fit
 
@@ -48,6 +50,10 @@ class FlipList:
         What the lead is counted in.
     attack : Attack or None
         All of the attack, if one is known.
+    id : Any
+        What the test point is called; None if that is not known.
+    train_ids : mapping of int to Any
+        What the training rows of the attack are called, where that is known.
     """
 
     row: int
@@ -64,6 +70,8 @@ class FlipList:
     leads: NDArray[np.float64] | None
     unit: str
     attack: Attack | None
+    id: Any = None
+    train_ids: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def training_rows(self) -> NDArray[np.int64]:
@@ -97,6 +105,8 @@ def flip_list(
     step_by_step = witness is not None and threat == FLIPS.name and hasattr(model, "replay")
     path = model.replay(x, witness) if step_by_step else None
     leads = None if path is None else path[:, first] - np.delete(path, first, axis=1).max(axis=1)
+    attack = None if witness is None else Attack.of(row, witness, y, train.givers, train.rows)
+    test_ids = plain_ids(test.ids)
     return FlipList(
         row=row,
         prediction=certificates.prediction[0].item(),
@@ -111,5 +121,7 @@ def flip_list(
         new=y[:0] if witness is None else witness.labels,
         leads=leads,
         unit="votes" if isinstance(model, PartitionEnsemble) else "score",
-        attack=None if witness is None else Attack.of(row, witness, y, train.givers, train.rows),
+        attack=attack,
+        id=None if test_ids is None else test_ids[row].item(),
+        train_ids=ids_in([attack], train.ids),
     )

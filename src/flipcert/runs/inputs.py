@@ -105,7 +105,7 @@ def scaled_features(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both sets of features, scaled by the first; piece by piece where that is larger than memory."""
     scaler = settings.scaler()
-    _refuse_lost_squares(settings.scale, X_train, X_test)
+    refuse_lost_squares(settings.scale, X_train, X_test)
 
     def scaled(rows: NDArray[Any]) -> NDArray[Any]:
         with np.errstate(over="ignore"):
@@ -125,7 +125,7 @@ def scaled_features(
     return mapped_rows(scaled, X_train, X_train.shape[1], X_train.dtype), scaled(X_test)
 
 
-def _refuse_lost_squares(scale: str, X_train: NDArray[Any], X_test: NDArray[Any]) -> None:
+def refuse_lost_squares(scale: str, X_train: NDArray[Any], X_test: NDArray[Any]) -> None:
     """Raise ValueError where squares of features overflow or vanish: they would become zeros, or stay as they are."""
     if scale == "unit":  # one row at a time, in its own precision
         for X in (X_train, X_test):
@@ -145,5 +145,5 @@ def _refuse_lost_sums(scale: str, largest: NDArray[Any], n_terms: int, dtype: np
     if wrong.size:
         raise ValueError(
             f"--scale {scale} squares the features, and squares of numbers such as {wrong[0]:.3g} are beyond the range "
-            f"of {dtype}; multiply the features by a number that brings them closer to 1."
+            f"of {dtype}; multiply the features by a number that brings them closer to 1, or give --scale none."
         )

@@ -24,6 +24,7 @@ from flipcert.runs.collective import collective_result
 from flipcert.runs.folder import RunFolder
 from flipcert.runs.inputs import ModelInputs
 from flipcert.runs.pictures import pictures_of
+from flipcert.runs.row_ids import ids_in, plain_ids
 from flipcert.runs.settings import Settings
 from flipcert.runs.source_power import powers_of_sources
 from flipcert.runs.training import fit
@@ -53,6 +54,10 @@ class Job:
         What an attacker may do, and what radii count.
     collective : tuple of int
         Budgets of one attack on all test points, each of which may take as long as one integer program.
+    audit : AuditRequest or None
+        Which labels are to be listed for a check.
+    prepared : dict or None
+        What was done to the features before, and how they are scaled: as plain values, and in a sentence ("said").
     """
 
     train: Table
@@ -66,6 +71,7 @@ class Job:
     threat: str = FLIPS.name
     collective: tuple[int, ...] = ()
     audit: AuditRequest | None = None
+    prepared: dict[str, Any] | None = None
 
 
 class Stages(Watcher):
@@ -124,6 +130,9 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
         powers=powers,
         collective=collective,
         audit=audit,
+        preparation=None if job.prepared is None else str(job.prepared["said"]),
+        test_ids=plain_ids(job.test.ids),
+        train_ids=ids_in([*attacks, *(() if collective is None else collective.attacks)], job.train.ids),
     )
 
 

@@ -82,6 +82,8 @@ MODELS = {
     "milp-svm": _Choice(MilpSVM, {"kernel": "ntk", "C": 1.0}, limited=True),
 }
 VOTES = ("majority", "runoff")
+# A scale that is chosen when the features are known: see scaling.py.
+AUTO = "auto"
 SCALES: Mapping[str, Callable[[], Any]] = {
     "none": FunctionTransformer,
     "centre": partial(StandardScaler, with_std=False),
@@ -107,7 +109,7 @@ class Settings:
     seed : int
         Seed of the "random" rule, and of networks.
     scale : str
-        How features are scaled, without looking at labels: one of ``SCALES``.
+        How features are scaled, without looking at labels: one of ``SCALES``, or ``AUTO`` until it is chosen.
     classes : tuple or None
         The label space, if it is larger than what the labels show.
     time_limit : float
@@ -130,7 +132,7 @@ class Settings:
     copies: int = 1
 
     def __post_init__(self) -> None:
-        chosen = (("model", self.model, MODELS), ("scale", self.scale, SCALES), ("vote", self.vote, VOTES))
+        chosen = (("model", self.model, MODELS), ("scale", self.scale, (AUTO, *SCALES)), ("vote", self.vote, VOTES))
         for name, value, known in (*chosen, ("partition-rule", self.partition_rule, RULES)):
             if value not in known:
                 raise ValueError(f"--{name} must be one of {', '.join(known)}; got {value!r}.")

@@ -20,8 +20,9 @@ from flipcert.results.certificates import Certificates
 from flipcert.results.columns import Column, columns_of, values_of
 from flipcert.runs.folder import read_summary
 from flipcert.runs.operations import attack_of, columns_of_lines, lines_of, write_parquet
+from flipcert.runs.row_ids import ID, TRAINING_ID, read_ids, with_ids
 from flipcert.runs.stored_audit import AUDITED, read_audit, write_audit
-from flipcert.runs.stored_collective import read_collective_results, write_collective_results
+from flipcert.runs.stored_collective import COLLECTIVE_ATTACKS, read_collective_results, write_collective_results
 
 CERTIFICATES, ATTACKS, IMAGES = "certificates.parquet", "attacks.parquet", "images.npz"
 # The column of radii in flips, where others count sources.
@@ -76,12 +77,14 @@ def read_results(path: str | os.PathLike[str]) -> list[Result]:
     held = parquet.ParquetFile(folder / ATTACKS).read()
     attacks = _columns(held) if threat == FLIPS.name else {"lines": held.to_pylist()}
     images = _read_images(folder / IMAGES)
+    ids = read_ids(folder / ATTACKS, folder / COLLECTIVE_ATTACKS)
     points = summary.get("points", [summary])
     together = read_collective_results(folder, len(points)) if "collective" in summary else [None] * len(points)
     return [
         replace(
             _result(summary, point, i, table, attacks, images),
             collective=together[i],
+            train_ids=ids,
             audit=read_audit(folder, point[AUDITED]) if AUDITED in point else None,
         )
         for i, point in enumerate(points)
@@ -92,7 +95,7 @@ def _certificate_columns(result: Result) -> dict[str, Any]:
     import pyarrow as pa
 
     c = result.certificates
-    columns: dict[str, Any] = {"row": np.arange(len(c))}
+    columns: dict[str, Any] = {"row": np.arange(len(c))} | ({} if result.test_ids is None else {ID: result.test_ids})
     for name, values in values_of(c).items():
         has_gaps = columns_of(c)[name].gaps
         columns[name] = pa.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)) if has_gaps else values
@@ -122,6 +125,11 @@ def _attack_columns(result: Result) -> dict[str, Any]:
             if attacks and attacks[0].rows is not None
             else {}
         ),
+        **(
+            {TRAINING_ID: [result.train_ids[row] for attack in attacks for row in attack.training_rows.tolist()]}
+            if result.train_ids
+            else {}
+        ),
     }
 
 
@@ -129,7 +137,7 @@ def _operation_columns(result: Result) -> dict[str, Any]:
     """Attacks under other threats than flips: a line for every change."""
     return columns_of_lines(
         [
-            {"row": attack.row, "flip": step, **line}
+            {"row": attack.row, "flip": step, **with_ids(line, result.train_ids)}
             for attack in result.attacks
             for step, line in enumerate(lines_of(attack))
         ],
@@ -194,8 +202,10 @@ def _result(
         train_images=images["train"],
         digests={part: str(about["sha256"]) for part, about in summary.get("inputs", {}).items()},
         in_flips=own.get(IN_FLIPS),
+        test_ids=own.get(ID),
         powers=powers,
         check=RandomCheck.of(summary["check"]) if "check" in summary else None,
+        preparation=str(summary["preparation"]["said"]) if "preparation" in summary else None,
     )
 
 

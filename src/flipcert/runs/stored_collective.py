@@ -10,6 +10,7 @@ from flipcert.engine.files import refuse_odd_files
 from flipcert.report.result import Collective, Result
 from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.runs.operations import attack_of, columns_of_lines, lines_of, write_parquet
+from flipcert.runs.row_ids import with_ids
 
 COLLECTIVE_ATTACKS = "collective-attacks.parquet"
 
@@ -29,7 +30,7 @@ def write_collective_results(folder: Path, results: Sequence[Result]) -> list[st
         if result.collective is not None:
             names.append(collective_file(number, len(results)))
             result.collective.certificate.save(folder / names[-1])
-            lines += attack_lines(result.collective, number)
+            lines += [with_ids(line, result.train_ids) for line in attack_lines(result.collective, number)]
     if names:
         table = pa.table(columns_of_lines(lines, ["point", "budget", "flip", "training_row"]))
         write_parquet(folder / COLLECTIVE_ATTACKS, table)

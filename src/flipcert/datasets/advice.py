@@ -1,0 +1,149 @@
+"""What stands in the way of using a table, all at once, and which options would mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from flipcert.datasets.columns import TEXT, Columns
+from flipcert.datasets.facts import Column, copies, facts
+from flipcert.datasets.feature_advice import compare, left_out, mended
+from flipcert.datasets.meaning import Advice, Meaning, names_of, taken, verb
+from flipcert.datasets.table import Table
+
+# What columns of labels, and of those who gave them, are often called.
+LABEL_NAMES = ("label", "labels", "target", "class", "y", "species", "diagnosis", "outcome", "category")
+_SOURCES = ("source", "annotator", "annotator_id", "vendor", "labeler", "labeller", "rater", "worker")
+
+
+def advise(table: Table, given: Meaning, test: Table | None = None, labelled: bool = True) -> Advice:
+    """Look at a training table, and at a test table if there is one, of which all columns were read as they are.
+
+    ``labelled`` says whether the labels are in the training table.
+    """
+    columns = facts(table)
+    advice = Advice(columns, replace(given, drop=tuple(Columns(drop=given.drop).dropped([c.name for c in columns]))))
+    if table.X.shape[0] == 0:
+        advice.obstacles.append("it has no rows")
+        advice.hopeless = True
+        return advice
+    _named(advice)
+    _label(advice, labelled)
+    _sources(advice)
+    rest = [c for c in columns if c.name not in taken(advice.advised)]
+    left_out(advice, rest, copies(table, advice.advised.label or "label", rest))
+    rest = [c for c in columns if c.name not in taken(advice.advised)]
+    mended(advice, rest)
+    if test is not None:
+        compare(advice, rest, facts(test), table, test)
+    if not any(c.name not in taken(advice.advised) for c in columns):
+        advice.obstacles.append("no column is left that could be a feature")
+        advice.hopeless = True
+    _say_uses(advice)
+    return advice
+
+
+def noticed(table: Table) -> list[str]:
+    """What deserves a look in a table that is used as it is: columns that look like ids, or copies of the label."""
+    if not table.tabular:
+        return []
+    columns, labels = facts(table), "\0labels"
+    ids, same = [c.name for c in columns if c.is_id], []
+    if table.y is not None and table.rows is None:
+        beside = replace(table, texts={**table.texts, labels: table.y.astype(str).astype(object)})
+        same = copies(beside, labels, columns)
+    told = (
+        (ids, "an id: all values differ", "ids: all values differ"),
+        (same, "a copy of the labels", "copies of the labels"),
+    )
+    return [
+        f"{names_of(names)} {verb(names, f'looks like {one}, and is', f'look like {many}, and are')} used as "
+        f"{verb(names, 'a feature', 'features')}; --drop leaves {verb(names, 'it', 'them')} out"
+        for names, one, many in told
+        if names
+    ]
+
+
+def _named(advice: Advice) -> None:
+    """Columns that are named, and not there."""
+    present = [c.name for c in advice.columns]
+    given = advice.advised
+    for option in ("id", "source", "trusted"):
+        name = getattr(given, option)
+        if name is not None and name not in present:
+            advice.obstacles.append(f"there is no column {name!r}, which --{option} names; it has {names_of(present)}")
+            absent: dict[str, Any] = {option: None}
+            advice.advised = replace(advice.advised, **absent)
+    gone = [name for name in given.drop if name not in present]
+    if gone:
+        advice.obstacles.append(f"there is no column {names_of(gone)}, which --drop names; leave it out")
+        advice.advised = replace(advice.advised, drop=tuple(name for name in given.drop if name in present))
+
+
+def _label(advice: Advice, labelled: bool) -> None:
+    """The column of labels, and what is wrong with it."""
+    by_name = {c.name: c for c in advice.columns}
+    wanted = advice.advised.label or "label"
+    if not labelled:
+        return
+    if wanted not in by_name:
+        found = _likely_label([c for c in advice.columns if c.name not in taken(advice.advised)])
+        told = f"there is no column {wanted!r} of labels"
+        if found is None:
+            advice.obstacles.append(f"{told}; name one with --label")
+            advice.hopeless = True
+            return
+        advice.obstacles.append(f"{told}; {found.name!r} looks like it ({found.told}): --label {found.name}")
+        advice.advised = replace(advice.advised, label=found.name)
+        return
+    label = by_name[wanted]
+    if label.missing:
+        advice.obstacles.append(
+            f"labels ({wanted!r}) are missing in {label.missing:,} of {label.n_rows:,} rows; fill them in, or leave "
+            "these rows out of the file"
+        )
+        advice.hopeless = True
+    elif not label.usable or label.has_vectors:
+        advice.obstacles.append(f"the labels ({wanted!r}) are {label.kind}, not whole numbers or words")
+        advice.hopeless = True
+    elif label.is_constant:
+        advice.notes.append(f"all labels ({wanted!r}) are the same; name the label space with --classes")
+    elif label.different is None or label.different * 2 > max(label.n_rows, 2):
+        what = "many numbers" if label.different is None else f"{label.different:,} different values"
+        advice.notes.append(f"the labels ({wanted!r}) are {what}, hardly classes; perhaps --label should name another")
+
+
+def _likely_label(columns: Sequence[Column]) -> Column | None:
+    """The column that is most likely that of the labels: by its name, else the last one, or the first, with classes."""
+    may_be = [c for c in columns if c.may_be_label]
+    by_name = [c for name in LABEL_NAMES for c in may_be if c.name.lower() == name]
+    ends = [c for c in (*columns[-1:], *columns[:1]) if c in may_be]
+    return next(iter([*by_name, *ends, *[c for c in may_be if c.kind == TEXT], *may_be]), None)
+
+
+def _sources(advice: Advice) -> None:
+    """A column that says who gave the labels, by its name."""
+    if advice.advised.source is not None:
+        return
+    rest = [c for c in advice.columns if c.name not in taken(advice.advised)]
+    found = [c.name for c in rest if c.name.lower() in _SOURCES and not c.missing and not c.is_constant]
+    if len(found) == 1:
+        advice.notes.append(f"{found[0]!r} may say who gave the labels: --source {found[0]}")
+        advice.advised = replace(advice.advised, source=found[0])
+
+
+def _say_uses(advice: Advice) -> None:
+    """What each column is used as."""
+    advised = advice.advised
+    named = {advised.label or "label": "label", advised.id: "id", advised.source: "source", advised.trusted: "trusted"}
+    for c in advice.columns:
+        if c.name in advised.drop:
+            use = f"left out: {advice.reasons.get(c.name, '--drop')}"
+        elif c.name in named:
+            use = named[c.name]
+        else:
+            use = "feature"
+            use += ", one-hot" if c.kind == TEXT else ""
+            use += ", gaps filled in" if c.missing else ""
+        advice.uses[c.name] = use

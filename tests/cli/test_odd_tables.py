@@ -1,0 +1,209 @@
+"""Odd tables: whatever they are, there is a look at them, one sentence if they fail, and advice that works."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from tests.helpers.command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, refused, run, summary_of
+
+N = 40
+U_V = ["u", "v"] * (N // 2)
+ALL_DIFFERENT = [f"t{i}" for i in range(N)]
+
+
+def plain(seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, N)
+    return pd.DataFrame({"a": rng.normal(size=N) + y, "b": rng.normal(size=N) * 100, "label": np.where(y, "yes", "no")})
+
+
+def write(train, test, kind="csv"):
+    for name, table in (("train", train), ("test", test)):
+        table.to_csv(f"{name}.csv", index=False) if kind == "csv" else table.to_parquet(f"{name}.parquet")
+    return f"train.{kind}", f"test.{kind}"
+
+
+def advised_for(*files):
+    """What is said about files, and the command that is advised, if there is one; it works."""
+    looked = run("inspect", *files)
+    assert looked.exit_code == 0, looked.output
+    found = re.findall(r"^flipcert certify .*$", looked.stdout, re.MULTILINE)
+    if found:
+        assert len(found) == 1
+        told = run(*shlex.split(found[0])[1:], "--quiet")
+        assert told.exit_code == 0, told.output
+    return looked.stdout, found[0] if found else None
+
+
+ODD = {
+    "a comma": {"x,y": U_V},
+    "a list that is a name": {"x,y": ALL_DIFFERENT, "x": 1.5, "y": range(N)},
+    "quotes": {'it\'s "q"': ALL_DIFFERENT, "a b": pd.date_range("2020-01-01", periods=N)},
+    "unicode": {"größe 🦊": U_V, "名": np.nan},
+    "dashes": {"-x": ALL_DIFFERENT, "--drop": range(N), "-y": range(N)},
+    "no name": {"": range(N)},
+    "markup": {"[bold]x[/]": [f"[red]{i}" for i in range(N)]},
+    "a line break": {"x\ny": U_V},
+    "booleans": {"t": [True, False] * (N // 2), "s": [True, None] * (N // 2)},
+    "times": {"t": ["12:34:00"] * N},
+    "infinities": {"t": [np.inf] + [1.0] * (N - 1)},
+    "whole numbers beyond doubles": {"t": [2**60 + i for i in range(N)]},
+    "question marks": {"t": ["?", *(str(i / 2) for i in range(N - 1))]},
+    "constants": {"k": 3, "z": "z"},
+    "annotators": {"annotator": ["ann", "bob"] * (N // 2)},
+    "numbers that vanish": {"t": np.linspace(1e-300, 9e-300, N)},
+}
+
+
+@pytest.mark.parametrize("columns", ODD.values(), ids=ODD)
+def test_odd_columns_are_told_and_mended(columns, data):
+    files = write(plain(0).assign(**columns), plain(1).assign(**columns))
+    said, command = advised_for(*files)
+    assert command is not None, said
+    direct = run("certify", *files, "--quiet")
+    assert direct.exit_code in (0, 2)
+    assert "bug" not in direct.stderr
+
+
+VECTORS = list(np.random.default_rng(0).normal(size=(N, 8)))
+PACKED = {
+    "categories": {"t": pd.Categorical(U_V)},
+    "categories of numbers": {"t": pd.Categorical([1, 2] * (N // 2))},
+    "vectors and ids": {"e": VECTORS, "doc": ALL_DIFFERENT},
+    "vectors of several lengths": {"e": [[1.0] * (1 + i % 2) for i in range(N)]},
+    "vectors with gaps": {"e": [[1.0, None], *([float(i), 2.0] for i in range(N - 1))]},
+    "structures": {"e": [{"q": 1}] * N},
+    "bytes": {"e": [b"\xff\x00"] * N},
+    "lists of text": {"e": [["a", "b"]] * N},
+    "dates": {"e": pd.date_range("2020", periods=N, tz="UTC")},
+}
+
+
+@pytest.mark.parametrize("columns", PACKED.values(), ids=PACKED)
+def test_odd_columns_of_parquet_are_told_and_mended(columns, data):
+    files = write(plain(0).assign(**columns), plain(1).assign(**columns), "parquet")
+    said, command = advised_for(*files)
+    assert command is not None, said
+
+
+def test_a_test_file_that_is_otherwise(data):
+    files = write(plain(0).assign(t=U_V), plain(1).assign(t=["u", "w"] * (N // 2)))
+    said, command = advised_for(*files)
+    assert "'t' has values in test.csv that no training row has, such as 'w'" in said
+    assert "20 test points with a t that no training row has" in summary_of(*shlex.split(command)[1:])["features"]
+    # Numbers can be read as text, text cannot be read as numbers.
+    said, command = advised_for(*write(plain(0).assign(t=U_V), plain(1).assign(t=[1, 2] * (N // 2))))
+    assert command is not None
+    said, command = advised_for(*write(plain(0).assign(t=plain(2).a), plain(1).assign(t="x")))
+    assert "'t' holds numbers, and in test.csv text: --drop" in said
+    said, command = advised_for(*write(plain(0).assign(t=plain(2).a), plain(1)))
+    assert "test.csv has no column 't': --drop" in said
+    said, command = advised_for(*write(plain(0), plain(1).assign(a=[np.nan] * 3 + plain(1).a.tolist()[3:])))
+    assert "'a' has missing values in test.csv: --impute median" in said
+    said, command = advised_for(*write(plain(0), plain(1).drop(columns="label")))
+    assert "there will be radii, and no accuracy" in said
+    for test in (plain(1).assign(z=1.0), plain(1).assign(label="other"), plain(1).iloc[:0]):
+        files = write(plain(0), test)
+        said, command = advised_for(*files)
+        assert command is None
+        assert "No option mends all of this" in said
+        refused("certify", *files, "--quiet")
+
+
+def test_what_no_option_mends_is_told(data):
+    fractions = np.random.default_rng(0).normal(size=N)
+    tables = {
+        "labels ('label') are missing in 1 of 40 rows": plain().assign(label=[None, *plain().label[1:]]),
+        "fractions": plain().assign(label=fractions),
+        "one class only": plain().assign(label="x"),
+        "there is no column 'label' of labels; name one with --label": plain().drop(columns="label"),
+        "no column is left that could be a feature": plain()[["label"]],
+        "it has no rows": plain().iloc[:0],
+    }
+    for said, table in tables.items():
+        files = write(table, table)
+        told, command = advised_for(*files)
+        assert command is None
+        assert said in told
+        refused("certify", *files, "--quiet")
+
+
+def test_lists_of_columns_to_leave_out(data):
+    table = plain().assign(x="q", y="r", **{"x,y": 1.0})
+    files = write(table, table)
+    # A name with a comma is a name if there is such a column.
+    assert "column 'x' of train.csv holds" in refused("certify", *files, "--drop", "x,y").lower()
+    summary_of("certify", *files, "--drop", "x,y", "--drop", "x", "--drop", "y")
+    table = plain().assign(x="q", y="r")
+    files = write(table, table)
+    summary_of("certify", *files, "--drop", "x,y")
+    assert "has no column 'z'" in refused("certify", *files, "--drop", "x,y,z")
+    assert "--encode must be onehot; got 'hash'." in refused("certify", *files, "--encode", "hash")
+    assert "--impute must be one of median, most-frequent" in refused("inspect", *files, "--impute", "mean")
+    assert "--encode is for columns of text" in refused("certify", "train.npz", "test.npz", "--encode", "onehot")
+
+
+def test_texts_and_gaps_that_cannot_be_used(data):
+    table = plain().assign(t=[None, *U_V[1:]])
+    assert "has no text in row 0; fill it in, or let --impute" in refused(
+        "certify", *write(table, plain(1).assign(t=U_V)), "--encode", "onehot"
+    )
+    table = plain().assign(t=np.nan)
+    assert "is empty, so nothing can be filled in" in refused("certify", *write(table, table), "--impute", "median")
+    many = pd.DataFrame(
+        {"a": np.arange(2004.0) % 7, "t": [f"t{i % 1002}" for i in range(2004)], "label": ["u", "v"] * 1002}
+    )
+    assert "has 1,002 different texts" in refused("certify", *write(many, many), "--encode", "onehot")
+
+
+def test_every_kind_of_file_is_looked_at(data):
+    np.savez("named.npz", X=X_TRAIN, species=Y_TRAIN, who=np.arange(75))
+    said, command = advised_for("named.npz", "test.npz")
+    assert "'species' looks like it: --label species" in said
+    assert re.search(r"who +array +not used", said)
+    gap = X_TRAIN.copy()
+    gap[3, 1] = np.nan
+    np.savez("gap.npz", X=np.c_[gap, np.ones(75), np.arange(75)], y=Y_TRAIN)
+    np.savez("gap-test.npz", X=np.c_[X_TEST, np.ones(75), np.arange(75)], y=Y_TEST)
+    said, command = advised_for("gap.npz", "gap-test.npz")
+    assert "1 value of X is missing, in 1 of its 6 columns: --impute median" in said
+    assert "1 of the 6 columns of X have one value for all rows, such as 4" in said
+    assert "column 5 of X looks like an id" in said
+    assert command.endswith("--impute median")
+    assert advised_for("X_train.npy,y_train.npy", "X_test.npy")[1] is not None
+    assert advised_for("X_test.npy")[1] is None
+    dump_svmlight_file(X_TRAIN, np.arange(75) % 2, "train.svmlight")
+    assert advised_for("train.svmlight", "train.svmlight")[1] is not None
+    for folder, place in (("train", slice(0, 75)), ("test", slice(0, 75))):
+        Path(folder).mkdir()
+        for part in range(3):
+            rows = slice(25 * part, 25 * part + 25)
+            ids = [f"{folder}-{i}" for i in range(75)][rows]
+            own, y = (X_TRAIN, Y_TRAIN) if folder == "train" else (X_TEST, Y_TEST)
+            frame = pd.DataFrame({"doc": ids, "vector": list(own[place][rows].astype(np.float32)), "label": y[rows]})
+            frame.to_parquet(f"{folder}/part-{part}.parquet")
+    said, command = advised_for("train", "test")
+    assert "vectors of length 4" in said
+    assert command == "flipcert certify train test --id doc"
+    summary_of("certify", "train", "test", "--id", "doc", "--out", "run")
+    assert pd.read_parquet("run/certificates.parquet")["id"].tolist() == [f"test-{i}" for i in range(75)]
+    Path("shards").mkdir()
+    for part in range(3):
+        np.save(f"shards/X-{part:03d}.npy", X_TRAIN[25 * part : 25 * part + 25])
+        np.save(f"shards/y-{part:03d}.npy", Y_TRAIN[25 * part : 25 * part + 25])
+    assert advised_for("shards", "X_test.npy,y_test.npy")[1] is not None
+    for name, text in (("empty.csv", ""), ("junk.npz", "no archive"), ("twice.csv", "a,a,label\n1,2,x\n")):
+        Path(name).write_text(text)
+        assert name in refused("inspect", name)
+    assert "missing.csv" in refused("inspect", "missing.csv")
+    told = json.loads(run("inspect", "train.csv", "--json").stdout)
+    assert (told["rows"], told["command"]) == (75, "flipcert certify train.csv TEST")
+    assert [column["used_as"] for column in told["columns"]] == ["feature"] * 4 + ["label"]
