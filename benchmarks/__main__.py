@@ -31,6 +31,7 @@ from benchmarks.rows import (
     row_changes,
     scale,
     sources,
+    sparse,
     stand_alone,
     startup,
     tightness,
@@ -41,6 +42,7 @@ from benchmarks.settings import QUICK, Settings
 GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "svm": stand_alone.rows,
     "sources": sources.rows,
+    "sparse": sparse.rows,
     "rows": row_changes.rows,
     "ensembles": ensembles.given,
     "standardised": ensembles.standardised,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.naive_bayes import MultinomialNB
@@ -320,6 +321,17 @@ def test_weights_do_not_depend_on_the_block():
     # A product with an input is the same number from both sides.
     turned = flipcert.KernelSVM("linear").fit(sparse.csr_array(X_test), np.arange(70) % 2)
     assert np.array_equal(turned.label_linear_.formed(sparse.csr_array(X), np.arange(80)), whole.T)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_rows_that_are_never_held_whole(kernel):
+    rng = np.random.default_rng(0)
+    X, X_test = mostly_zeros(rng, 70_000, 6), mostly_zeros(rng, 3, 6)
+    y = rng.integers(0, 3, len(X))
+    with config_context(working_memory=16):
+        dense, thin = flipcert.KernelSVM(kernel).fit(X, y), flipcert.KernelSVM(kernel).fit(sparse.csr_array(X), y)
+        assert thin.label_linear_._streams
+        assert_same(thin.certify(sparse.csr_array(X_test)), dense.certify(X_test))
 
 
 @pytest.mark.parametrize("name", ["linear", "rbf", "relu", "ridge", "neighbours", "votes"])

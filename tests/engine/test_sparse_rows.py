@@ -12,7 +12,7 @@ from flipcert.engine.question import Asked, Question
 from flipcert.engine.rounding import Factor, row_norms
 from flipcert.engine.sparse import SparseRows, canonical, changed_rows, dense, largest_by_column
 from flipcert.engine.tiles import tiles
-from flipcert.kernels import NTK, RBF, Linear
+from flipcert.kernels import NTK, RBF, ConvNTK, Linear, StoredKernel
 from tests.helpers.sparse import FORMS, mostly_zeros
 
 
@@ -80,6 +80,16 @@ def test_kernels(kernel, dtype):
         assert np.array_equal(own, own.T)
         assert np.allclose(own, kernel(X), rtol=near, atol=near)
         assert np.allclose(kernel.diag(form(X)), kernel.diag(X), rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("kernel", [ConvNTK((1, 2, 3)), ConvNTK((1, 2, 3), activation="linear")])
+def test_kernels_of_dense_inputs_say_so(kernel):
+    X = sparse.csr_array(np.eye(6))
+    for ask in (kernel, kernel.diag):
+        with pytest.raises(TypeError, match=r"X must be dense for this kernel; got a sparse csr_array\. Pass X"):
+            ask(X)
+    with pytest.raises(TypeError, match="X_test must be dense to store its kernel; got a sparse csr_array"):
+        _ = StoredKernel(RBF(), np.eye(6), X, "kernel.npy").train_rows
 
 
 def test_equal_inputs_are_at_distance_zero():

@@ -30,6 +30,13 @@ def untidy(X):
     return sparse.csr_matrix((np.array(values, X.dtype), np.array(columns, np.int32), begins), shape=X.shape)
 
 
+def long_indices(X):
+    """With indices of 64 bits, as very large matrices have."""
+    rows = sparse.csr_array(X)
+    rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    return rows
+
+
 FORMS = {
     "csr_matrix": sparse.csr_matrix,
     "csr_array": sparse.csr_array,
@@ -38,4 +45,5 @@ FORMS = {
     "lil_array": sparse.lil_array,
     "dia_matrix": sparse.dia_matrix,
     "untidy": untidy,
+    "long indices": long_indices,
 }

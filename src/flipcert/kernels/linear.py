@@ -32,8 +32,8 @@ class Linear(Kernel):
         """Kernel matrix of X with Z."""
         if any_sparse(X, Z):
             return sparse_kernel(self, X, Z)
-        left = check_inputs(X)
-        return left @ (left if Z is None else check_inputs(Z)).T
+        left = check_inputs(X, sparse=True)
+        return left @ (left if Z is None else check_inputs(Z, sparse=True)).T
 
     def write(self, X: NDArray[Any], Z: Any, out: NDArray[Any]) -> None:
         """Write the kernel matrix of X with Z to ``out``."""
@@ -42,7 +42,7 @@ class Linear(Kernel):
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Squared norm of each row."""
-        inputs = check_inputs(X)
+        inputs = check_inputs(X, sparse=True)
         if any_sparse(inputs):
             return SparseRows(inputs).squares.astype(inputs.dtype)
         return np.einsum("ij,ij->i", inputs, inputs)
@@ -69,7 +69,7 @@ class Linear(Kernel):
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the inputs themselves."""
-        return check_inputs(X)
+        return check_inputs(X, sparse=True)
 
     def product_scale(self, n_inputs: int) -> float:
         """The kernel is the inner product."""

@@ -91,7 +91,7 @@ class NTK(NetworkKernel):
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row with itself."""
         self.validate()
-        X = check_inputs(X)
+        X = check_inputs(X, sparse=True)
         if self.activation == "linear":
             slope, constant = self._line(X.shape[1])
             return (slope * squares(X) + constant).astype(X.dtype)
@@ -104,7 +104,7 @@ class NTK(NetworkKernel):
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Feature map of the linear network: scaled inputs and a constant."""
-        X = check_inputs(X)
+        X = check_inputs(X, sparse=True)
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
         slope, constant = self._line(X.shape[1])

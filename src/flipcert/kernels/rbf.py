@@ -44,8 +44,8 @@ class RBF(Kernel):
 
         if any_sparse(X, Z):
             return sparse_kernel(self, X, Z)
-        inputs = check_inputs(X)
-        other = None if Z is None else check_inputs(Z)
+        inputs = check_inputs(X, sparse=True)
+        other = None if Z is None else check_inputs(Z, sparse=True)
         # Inputs that are infinitely far from others are like none of them, unless nobody knows how far they are.
         with np.errstate(over="ignore", invalid="ignore"):
             values = np.ascontiguousarray(rbf_kernel(inputs, other, gamma=self._scale(inputs)), inputs.dtype)
@@ -87,7 +87,7 @@ class RBF(Kernel):
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """One for every row."""
-        inputs = check_inputs(X)
+        inputs = check_inputs(X, sparse=True)
         return np.ones(inputs.shape[0], inputs.dtype)
 
     @property

@@ -21,8 +21,9 @@ def any_sparse(*inputs: Any) -> bool:
 
 def sparse_kernel(kernel: Kernel, X: Any, Z: Any | None) -> NDArray[Any]:
     """Kernel matrix of X with Z, either of which may be sparse; of X with itself, one half of it twice."""
-    inputs = check_inputs(X)
-    others = training_rows(inputs if Z is None else check_inputs(Z).astype(inputs.dtype, copy=False))
+    inputs = check_inputs(X, sparse=kernel.takes_sparse)
+    other = inputs if Z is None else check_inputs(Z, sparse=kernel.takes_sparse)
+    others = training_rows(other.astype(inputs.dtype, copy=False))
     values = np.empty((inputs.shape[0], others.shape[0]), inputs.dtype)
     for place, rows in row_pieces(inputs):
         kernel.write(rows, others, values[place])

@@ -91,12 +91,14 @@ def check_weights(weights: ArrayLike, n_samples: int) -> NDArray[Any]:
     return array
 
 
-def check_inputs(X: Any) -> NDArray[Any]:
-    """Return the inputs of a kernel as a matrix of floats, float32 kept as float32; a sparse one as rows."""
+def check_inputs(X: Any, *, sparse: bool = False) -> NDArray[Any]:
+    """Return the inputs of a kernel as a matrix of floats, float32 kept as float32, and sparse ones, if they may be."""
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in (np.float32, np.float64):
         return X
     if isinstance(X, SparseRows):
         return X.csr
+    if issparse(X) and not sparse:
+        raise TypeError(f"X must be dense for this kernel; got a sparse {type(X).__name__}. Pass X.toarray().")
     array = canonical(X) if issparse(X) and X.ndim == 2 else np.asarray(X)
     if issparse(array) and array.dtype in (np.float32, np.float64):
         return array
