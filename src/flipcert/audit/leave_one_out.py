@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.blocks import map_rows
+from flipcert.engine.sparse import dense
 from flipcert.engine.watch import current_watcher
 from flipcert.linear.kernel_rows import KernelRows
 from flipcert.linear.nearest import NearestWeights
 from flipcert.linear.product import ProductWeights
 from flipcert.linear.ridge_features import RidgeWeights
 from flipcert.linear.solved_system import SolvedSystem
+from flipcert.linear.sparse_ridge import SparseRidge
 from flipcert.linear.weights import Weights
 
 # What is left of a sample that a ridge regression interpolates is lost in rounding; no smaller number is divided by.
@@ -22,7 +24,7 @@ _LEAST = 1e-12
 
 def knows_left_out(weights: Weights) -> bool:
     """Whether it is known what becomes of the weights when a row is left out."""
-    return type(weights) in (RidgeWeights, SolvedSystem, ProductWeights, KernelRows, NearestWeights)
+    return type(weights) in (RidgeWeights, SolvedSystem, SparseRidge, ProductWeights, KernelRows, NearestWeights)
 
 
 def scores_without_own(
@@ -41,7 +43,7 @@ def scores_without_own(
     else:
         scores, own = _by_blocks(weights, X, targets, n_jobs)
     scores -= own[:, None] * targets
-    if isinstance(weights, RidgeWeights | SolvedSystem):
+    if isinstance(weights, RidgeWeights | SolvedSystem | SparseRidge):
         scores /= np.maximum(1.0 - own, _LEAST)[:, None]
     return weights.in_unit_of_users(scores, None)
 
@@ -52,12 +54,12 @@ def _by_product(
     """Scores of all rows and their weights on themselves; factors are summed by class, so no weights are formed."""
     right = weights.product.right
     width = 8 * (right.shape[1] + targets.shape[1])
-    sums = map_rows(lambda rows: targets[rows].T @ right[rows].astype(np.float64), X.shape[0], width, n_jobs)
+    sums = map_rows(lambda rows: targets[rows].T @ dense(right[rows]).astype(np.float64), X.shape[0], width, n_jobs)
     by_class = np.sum(sums, axis=0)
 
     def of_rows(rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        left = weights.features(np.ascontiguousarray(X[rows])).astype(np.float64)
-        return left @ by_class.T, np.einsum("ij,ij->i", left, right[rows], dtype=np.float64)
+        left = weights.features(np.ascontiguousarray(dense(X[rows]))).astype(np.float64)
+        return left @ by_class.T, np.einsum("ij,ij->i", left, dense(right[rows]), dtype=np.float64)
 
     parts = map_rows(_advancing(of_rows, X.shape[0]), X.shape[0], 2 * width, n_jobs)
     return np.concatenate([scores for scores, _ in parts]), np.concatenate([own for _, own in parts])
@@ -69,7 +71,7 @@ def _by_blocks(
     """The same from rows of weights, some at a time."""
 
     def of_rows(rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        features = weights.features(np.ascontiguousarray(X[rows]))
+        features = weights.features(np.ascontiguousarray(dense(X[rows])))
         formed = np.empty((features.shape[0], weights.n_samples), weights.dtype)
         weights.form(features, formed)
         own = formed[np.arange(formed.shape[0]), np.arange(rows.start, rows.stop)].astype(np.float64)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from flipcert.audit.leave_one_out import knows_left_out, scores_without_own
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
+from flipcert.engine.sparse import indexable
 from flipcert.engine.watch import Watcher, counted, watched_by
 from flipcert.labels.annotations import Annotations
 from flipcert.labels.encoding import encode_labels
@@ -92,6 +93,7 @@ def suspicious_labels(
 def suspicion_of(model: Any, X: Any, y: ArrayLike | Annotations, cv: int = 5, random_state: Any = 0) -> Suspicion:
     """The same with the class that is preferred."""
     require_classifier(model, "KernelRidge()")
+    X = indexable(X)
     folds = int(check_integers(cv, "cv", minimum=2, ndim=0))
     labels = y.label if isinstance(y, Annotations) else np.asarray(y)
     if labels.ndim != 1:

@@ -95,9 +95,9 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training inputs, trusted. They, their preprocessing and every hyper-parameter must have been chosen
-            without the labels under attack, or the certificate is void.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Training inputs, trusted; sparse ones for those models that say they take them. They, their preprocessing
+            and every hyper-parameter must have been chosen without the labels under attack, or the certificate is void.
         y : array-like of shape (n_samples,), or Annotations
             Training labels of any type; :class:`flipcert.Annotations` are several a row, for label-linear models and
             ensembles of them.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.certified import CertifiedClassifier
 from flipcert.engine.blocks import one_blas_thread
@@ -17,7 +17,7 @@ from flipcert.flips.costs import KINDS
 from flipcert.flips.label_space import NAME_THE_SPACE, open_costs
 from flipcert.labels.encoding import class_indices
 from flipcert.labels.threats import SOURCES, Threat
-from flipcert.labels.training_set import TrainingSet
+from flipcert.labels.training_set import TrainingSet, read_test_inputs
 from flipcert.linear.class_sums import ClassSums
 from flipcert.linear.model import Block, LabelLinearModel
 from flipcert.linear.shared_rows import shared_weights
@@ -179,4 +179,4 @@ class CertifiedByWeights(CertifiedClassifier):
         """The fitted model and test inputs as it takes them."""
         check_is_fitted(self)
         model = replace(self.label_linear_, n_jobs=self.n_jobs)
-        return model, validate_data(self, X, reset=False, dtype=[model.weights.dtype], order="C")
+        return model, read_test_inputs(self, X, [model.weights.dtype])

@@ -9,6 +9,7 @@ from sklearn.utils import Tags
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.kernels.base import Kernel
+from flipcert.kernels.sparse import takes_sparse_inputs
 from flipcert.linear.kernel_rows import is_precomputed, ready_kernel
 
 
@@ -18,8 +19,9 @@ class KernelClassifier(CertifiedByWeights):
     kernel: Any
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell cross-validation to slice both axes of a precomputed kernel."""
+        """Tell cross-validation to slice both axes of a precomputed kernel, and who asks whether X may be sparse."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = takes_sparse_inputs(self.kernel)
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         return tags
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.kernels.base import Kernel, as_kernel
+from flipcert.kernels.sparse import takes_sparse_inputs
 from flipcert.linear.nearest import NearestWeights
 from flipcert.linear.weights import Weights
 
@@ -60,6 +62,13 @@ class WeightedNeighbors(CertifiedByWeights):
         self.weights = weights
         self.classes = classes
         self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell who asks whether X may be sparse."""
+        tags = super().__sklearn_tags__()
+        named = isinstance(self.weights, str) and self.weights in ("uniform", "distance")
+        tags.input_tags.sparse = named or takes_sparse_inputs(self.weights)
+        return tags
 
     def _make_weights(self, X: NDArray[Any]) -> Weights:
         if isinstance(self.weights, str) and self.weights in ("uniform", "distance"):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcert.classifiers.description import behind
+from flipcert.engine.sparse import indexable
 from flipcert.labels.known_transformers import require_label_free
 from flipcert.labels.own_methods import require_proven
 from flipcert.labels.randomness import chances
@@ -211,4 +212,4 @@ def classifier_and_inputs(model: Any, X: ArrayLike, question: str, threat: str) 
             f"or PartitionEnsemble({type(classifier).__name__}(...))."
         )
     require_proven(classifier, question)
-    return classifier, inputs_of_final_step(model, X)
+    return classifier, indexable(inputs_of_final_step(model, X))

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError
+from scipy.sparse import issparse
 
 from flipcert.classifiers.kernel_classifier import KernelClassifier
 from flipcert.engine.magnitude import told_with
@@ -14,6 +15,7 @@ from flipcert.labels.validation import check_number
 from flipcert.linear.kernel_rows import KernelRows, why_of_kernel
 from flipcert.linear.ridge_features import RidgeWeights
 from flipcert.linear.solved_system import SolvedSystem
+from flipcert.linear.sparse_ridge import SparseRidge
 from flipcert.linear.weights import Weights
 
 
@@ -79,8 +81,10 @@ class KernelRidge(KernelClassifier):
         # The kernel is what can be out of range before a system is solved.
         try:
             with told_with(partial(why_of_kernel, self._kernel, X, X)):
-                if self._kernel is not None and n_features is not None:
+                if self._kernel is not None and n_features is not None and not (issparse(X) and self.solver_ == "dual"):
                     self.precision_ = "float64"
+                    if issparse(X):
+                        return SparseRidge(self._kernel, X, reg)
                     return RidgeWeights(self._kernel, X, reg, self.n_jobs)
                 solved = SolvedSystem(KernelRows(self._kernel, X), reg, self.n_jobs)
         except LinAlgError:

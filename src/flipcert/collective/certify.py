@@ -12,6 +12,7 @@ from flipcert.collective.linear import FacingLinear
 from flipcert.collective.one_by_one import OneByOne
 from flipcert.collective.votes import FacingVotes
 from flipcert.engine.clock import working_time
+from flipcert.engine.sparse import indexable
 from flipcert.engine.watch import current_watcher
 from flipcert.ensemble.partition_ensemble import PartitionEnsemble
 from flipcert.labels.encoding import class_indices
@@ -31,6 +32,7 @@ def certify_collectively(
     """What one attack can do to all rows of X (see ``CertifiedClassifier.certify_collectively``)."""
     model._proven_threat(threat)
     _checked_budgets(flips)
+    X = indexable(X)
     check_number(time_limit, "time_limit")
     if y is not None and np.shape(y)[:1] != np.shape(X)[:1]:  # told before anything is certified
         raise ValueError(f"y has shape {np.shape(y)}, but X has shape {np.shape(X)}; give one label for each row of X.")

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import validate_data
 
 from flipcert.collective.ballot_effects import BallotEffects
 from flipcert.collective.bound import changed_at_most
@@ -30,6 +29,7 @@ from flipcert.flips.costs import score_block
 from flipcert.labels.encoding import class_indices
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, Threat
+from flipcert.labels.training_set import read_test_inputs
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
 
@@ -125,7 +125,7 @@ class FacingVotes(Facing):
     def _inputs(self) -> NDArray[Any]:
         """All rows as voters take them."""
         model = self._model
-        inputs: NDArray[Any] = validate_data(model, self._X, reset=False, dtype=[model.dtype_], order="C")
+        inputs: NDArray[Any] = read_test_inputs(model, self._X, [model.dtype_])
         return inputs
 
     def _bounded(self, rows: NDArray[np.int64], threatened: NDArray[np.bool_], budget: int) -> NDArray[np.bool_]:

@@ -27,6 +27,7 @@ from flipcert.datasets.shards import (
     shard_files,
 )
 from flipcert.datasets.table import LARGEST_WHOLE, Table, is_inexact, too_large
+from flipcert.engine.sparse import canonical
 
 __all__ = ["Columns", "arrays_in", "digest", "is_table", "parts_of", "read_table"]
 
@@ -126,6 +127,11 @@ def digest(source: str, what: str = "features") -> str:
             sums.append(hashlib.file_digest(file, "sha256").hexdigest())
     return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
 
+
+# Share of entries that are not zero up to which features stay sparse; products of fuller ones are faster dense.
+_SPARSE = 0.1
+# Rows of them that are dense at the same time, at least.
+_DENSE_ROWS = 4
 
 _KINDS = {
     "npz": (".npz",),
@@ -236,14 +242,15 @@ def _svmlight(name: str, columns: Columns, n_features: int | None) -> Table:
     except (ValueError, OverflowError) as error:
         raise Unreadable(error) from error
     width = max(X.shape[1], n_features or 0)
-    # Of one line with a large column number there is a row of zeros for every line.
-    check_room(name, 8.0 * X.shape[0] * width)
+    stays_sparse = X.nnz <= _SPARSE * X.shape[0] * width
+    # A line may name a large column: then there is a row of zeros for every line, or for a few of them at a time.
+    check_room(name, 8.0 * width * (_DENSE_ROWS if stays_sparse else X.shape[0]))
     X.resize(X.shape[0], width)
     largest = np.abs(y).max(initial=0)
     if max(np.abs(X.data).max(initial=0), largest) >= LARGEST_WHOLE:
         _refuse_lost_digits(name)
     whole = (y == np.floor(y)).all() and largest <= LARGEST_WHOLE
-    return Table(name, X.toarray(), y.astype(np.int64) if whole else y)
+    return Table(name, canonical(X) if stays_sparse else X.toarray(), y.astype(np.int64) if whole else y)
 
 
 def _refuse_lost_digits(name: str) -> None:

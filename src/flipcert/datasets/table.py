@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from flipcert.datasets.spelling import first_missing, text_of_labels
 from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
@@ -25,7 +26,7 @@ class Table:
     ----------
     source : str
         Where it was read from, for messages.
-    X : ndarray of shape (n_rows, n_features)
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
         Features, float32 or float64.
     y : ndarray of shape (n_rows,) or None
         Labels.
@@ -149,7 +150,7 @@ class Table:
         return replace(self, y=text_of_labels(self.y))
 
     def _checked_features(self) -> NDArray[Any]:
-        X = self.X
+        X: Any = self.X
         if X.ndim != 2:
             raise ValueError(
                 f"the features of {self.source} have shape {X.shape}; they must be a matrix, one row a sample "
@@ -157,6 +158,9 @@ class Table:
             )
         if X.dtype.kind not in "fiub":
             raise ValueError(f"the features of {self.source} must be numbers; got values of type {X.dtype}.")
+        if issparse(X):
+            self._refuse_sparse(X.tocoo())
+            return X
         # In pieces: the features may be larger than memory.
         for place, rows in row_pieces(X) if X.dtype.kind in "iu" else ():
             check_exact(rows, self.source, self.names, place.start)
@@ -168,12 +172,20 @@ class Table:
             wrong = np.argwhere(np.isinf(rows) if self.gaps else ~np.isfinite(rows))
             if wrong.size:
                 row, column = wrong[0] + (place.start, 0)
-                name = repr(self.names[column]) if self.names else str(column)
-                raise ValueError(
-                    f"{self.source} has {X[row, column]} in row {row}, column {name}; "
-                    "fill in or drop what is missing or infinite."
-                )
+                raise self._not_finite(X[row, column], row, column)
         return X
+
+    def _refuse_sparse(self, entries: Any) -> None:
+        """Raise ValueError if an entry of sparse features is not finite."""
+        wrong = np.flatnonzero(~np.isfinite(entries.data))
+        if wrong.size:
+            raise self._not_finite(*(own[wrong[0]] for own in (entries.data, entries.row, entries.col)))
+
+    def _not_finite(self, value: float, row: int, column: int) -> ValueError:
+        name = repr(self.names[column]) if self.names else str(column)
+        return ValueError(
+            f"{self.source} has {value} in row {row}, column {name}; fill in or drop what is missing or infinite."
+        )
 
     def _checked_labels(self, n_rows: int) -> NDArray[Any]:
         y = np.asarray(self.y)

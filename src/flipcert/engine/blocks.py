@@ -27,6 +27,7 @@ from threadpoolctl import ThreadpoolController
 from flipcert.engine.cluster.engines import cluster_cores, current_engine, run_on
 from flipcert.engine.cluster.worker import on_worker
 from flipcert.engine.question import Asked, Question
+from flipcert.engine.sparse import dense, dense_bytes
 from flipcert.engine.threads import on_threads, shared_memory_backend
 from flipcert.engine.watch import Watcher
 
@@ -62,6 +63,11 @@ def block_rows(n_rows: int, bytes_per_row: int) -> int:
     return rows
 
 
+def block_height(X: NDArray[Any], bytes_per_row: int) -> int:
+    """Rows of a block of X, each of which takes so much memory, and what it takes to be dense if it is not."""
+    return block_rows(X.shape[0], bytes_per_row + dense_bytes(X))
+
+
 def map_blocks(
     function: Callable[[NDArray[Any], int], Answer],
     X: NDArray[Any],
@@ -73,12 +79,13 @@ def map_blocks(
 ) -> list[Answer]:
     """Call ``function(block, n_rows)`` for every block of rows of X, in order; a row takes so much memory meanwhile.
 
-    The last block is filled up with copies of its first row; only its first ``n_rows`` rows are meant. What a watcher
-    recalls is not computed again, and what is computed is given to it to keep. Results too large to be collected are
-    given to ``consume(start, result)`` instead, as they come. Blocks of a larger job have its ``height``.
+    Blocks of sparse rows are dense. The last one is filled up with copies of its first row; only its first ``n_rows``
+    rows are meant. What a watcher recalls is not computed again, and what is computed is given to it to keep. Results
+    too large to be collected are given to ``consume(start, result)`` instead, as they come. Blocks of a larger job have
+    its ``height``.
     """
-    rows = height or block_rows(X.shape[0], bytes_per_row)
-    at_once = max(1, memory_budget() // (rows * bytes_per_row))
+    rows = height or block_height(X, bytes_per_row)
+    at_once = max(1, memory_budget() // (rows * (bytes_per_row + dense_bytes(X))))
     of_block = partial(_on_filled, function, rows)
 
     def compute(blocks: list[NDArray[Any]], done: Callable[[int, Answer], None]) -> list[Answer]:
@@ -283,6 +290,6 @@ def _cores() -> int:
 
 
 def filled(block: NDArray[Any], rows: int) -> NDArray[Any]:
-    """The block with copies of its first row after the last, as many rows in all."""
-    missing = rows - block.shape[0]
+    """The block with copies of its first row after the last, as many rows in all; dense, if it was not."""
+    block, missing = dense(block), rows - block.shape[0]
     return block if missing == 0 else np.concatenate([block, np.repeat(block[:1], missing, axis=0)])

@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from flipcert.engine.blocks import memory_budget
 from flipcert.engine.memory import gigabytes
+from flipcert.engine.sparse import SparseRows, dense
 
 # Bytes of a piece that is looked at together, and of files whose pages may all stay in memory.
 _PIECE, _SMALL = 2**24, 2**28
@@ -34,11 +35,11 @@ def is_large(X: Any, dtype: DTypeLike | None = None) -> bool:
 
 
 def row_pieces(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Ranges of rows and the rows themselves, a few megabytes at a time; pages are given back after each."""
-    rows = max(1, _PIECE // max(1, X.itemsize * int(np.prod(X.shape[1:]))))
+    """Ranges of rows and the rows themselves, dense, a few megabytes at a time; pages are given back after each."""
+    rows = max(1, _PIECE // max(1, X.dtype.itemsize * int(np.prod(X.shape[1:]))))
     for start in range(0, X.shape[0], rows):
         place = slice(start, min(start + rows, X.shape[0]))
-        yield place, X[place]
+        yield place, dense(X[place])
         give_back(X[place])
 
 
@@ -103,8 +104,10 @@ def mapped_rows(
     return result
 
 
-def joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def joined(parts: list[Any]) -> Any:
     """All rows one after the other; in a scratch file, if they lie in files and are together larger than the budget."""
+    if any(isinstance(part, SparseRows) for part in parts):
+        return SparseRows.join(parts)
     if sum(part.nbytes for part in parts) <= memory_budget() or any(_mapping(part) is None for part in parts):
         return np.concatenate(parts)
     result = scratch((sum(part.shape[0] for part in parts), *parts[0].shape[1:]), parts[0].dtype)

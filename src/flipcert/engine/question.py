@@ -18,6 +18,7 @@ import cloudpickle
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from flipcert.engine.sources import digest_of_sources
 
@@ -73,6 +74,10 @@ class _Describer(cloudpickle.Pickler):  # type: ignore[misc]
         if type(value) in (np.ndarray, np.memmap) and not value.dtype.hasobject:
             kind = np.lib.format.dtype_to_descr(value.dtype)
             return _Described, ("array", kind, value.shape, value.strides, _digest_of_array(value))
+        if issparse(value) and value.format == "csr":
+            # What else such an object holds tells what somebody has asked about it.
+            places = value.indptr.astype(np.int64), value.indices.astype(np.int64)
+            return _Described, ("sparse", value.shape, *places, value.data)
         if (torch := sys.modules.get("torch")) is not None and type(value) is torch.Tensor:
             # As torch pickles them, equal tensors differ by where they lie in memory.
             return _Described, ("tensor", value.detach().cpu().numpy())

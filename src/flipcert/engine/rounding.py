@@ -11,6 +11,7 @@ how many times larger than that a real difference may be and still be caught.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine._jit.bits import lowest_bit
 from flipcert.engine.mapped import row_pieces
+from flipcert.engine.sparse import SparseRows, largest_by_column, norms_of_rows
 
 SAFETY = 16.0
 
@@ -37,18 +39,14 @@ class Factor:
     vanished: NDArray[np.bool_] | None = None
 
     @classmethod
-    def of(cls, Z: NDArray[Any]) -> Factor:
+    def of(cls, Z: Any) -> Factor:
         """Measure the rows of Z."""
-        norms = np.empty(Z.shape[0])
-        columns = np.zeros(Z.shape[1], Z.dtype)
-        for place, rows in row_pieces(Z):
-            norms[place] = row_norms(rows)
-            np.maximum(columns, np.abs(rows).max(axis=0), out=columns)
+        norms, columns, numbers = _measured(Z)
         largest = float(norms.max(initial=0.0))
         stop = _hopeless(largest, Z.dtype)
         lowest = 1000
-        for _, rows in row_pieces(Z):
-            lowest = min(lowest, quantum(rows, stop))
+        for some in numbers:
+            lowest = min(lowest, quantum(some, stop))
             if lowest <= stop:
                 break
         with np.errstate(over="ignore"):
@@ -62,9 +60,31 @@ class Factor:
             unit=float(np.finfo(Z.dtype).eps) / 2,
         )
 
+    @property
+    def square_error(self) -> float:
+        """Root of the sum of squared errors of the squared norms of the rows of Z."""
+        return float(np.finfo(np.float64).eps) / 2 * float(np.sqrt(self.shape[1])) * self.largest_norm * self.frobenius
+
     def product_error(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Root of the sum of squared errors in each row of ``X @ Z.T``; zero where no rounding can happen."""
         return product_errors(X, [self])[:, 0]
+
+
+def _measured(Z: Any) -> tuple[NDArray[np.float64], NDArray[Any], Iterable[NDArray[Any]]]:
+    """Norms of the rows of Z, the largest magnitude in each column, and the numbers in it, some at a time."""
+    if isinstance(Z, SparseRows):
+        return row_norms(Z), largest_by_column(Z.csr), [Z.csr.data]
+    norms, columns = np.empty(Z.shape[0]), np.zeros(Z.shape[1], Z.dtype)
+    for place, rows in row_pieces(Z):
+        norms[place] = row_norms(rows)
+        np.maximum(columns, np.abs(rows).max(axis=0), out=columns)
+    return norms, columns, (rows for _, rows in row_pieces(Z))
+
+
+def squares_are_exact(norms: Any, lowest: int) -> Any:
+    """Where squared norms of rows are sums without rounding, in double precision; all entries are multiples of 2**q."""
+    with np.errstate(over="ignore"):
+        return norms**2 < np.ldexp(1.0 / float(np.finfo(np.float64).eps), 2 * lowest)
 
 
 def product_errors(X: NDArray[Any], factors: list[Factor]) -> NDArray[np.float64]:
@@ -96,12 +116,14 @@ def _hopeless(largest_norm: float, dtype: np.dtype[Any]) -> int:
     return int(np.frexp(largest_norm)[1]) - np.finfo(dtype).nmant - 2 if largest_norm < np.inf else -2000
 
 
-def row_norms(X: NDArray[Any]) -> NDArray[np.float64]:
+def row_norms(X: Any) -> NDArray[np.float64]:
     """Euclidean norm of each row, in double precision.
 
     >>> row_norms(np.array([[3e-200, 4e-200]])).tolist()
     [5e-200]
     """
+    if isinstance(X, SparseRows):
+        return norms_of_rows(X.csr)
     with np.errstate(over="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
     # Squares of small numbers lose bits, or vanish.

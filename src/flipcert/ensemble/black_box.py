@@ -62,7 +62,7 @@ class BlackBox(Electorate):
 
     def _seen_by(self, voter: Voter, X: NDArray[Any]) -> NDArray[Any]:
         """Rows as the voter takes them: of a kernel matrix, the columns of its own samples."""
-        return np.ascontiguousarray(X[:, voter.rows]) if self._pairwise else X
+        return np.ascontiguousarray(X[:, voter.rows]) if self._pairwise else voter.seen(X)
 
 
 def blackbox_ballots(electorate: Electorate, votes: NDArray[np.int64], threat: Threat, steady: bool) -> Ballots:

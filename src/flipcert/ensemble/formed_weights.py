@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
+from flipcert.engine.sparse import of_type
 from flipcert.ensemble.assembly import Assembly
 from flipcert.ensemble.partition_ensemble import PartitionEnsemble
 from flipcert.ensemble.white_box import WhiteBox
@@ -40,5 +41,5 @@ def formed_weights(
     electorate = asked.inner if isinstance(asked, Assembly) else asked
     if asked is None or not isinstance(electorate, WhiteBox):
         return None
-    weights = electorate.weights.formed(np.asarray(X, model.dtype_), rows, asked.bytes_per_row)
+    weights = electorate.weights.formed(of_type(X, model.dtype_), rows, asked.bytes_per_row)
     return [(voter.members, own) for voter, own in zip(electorate.voters, weights, strict=True)]

@@ -125,5 +125,5 @@ class GreyBox(Electorate):
 
     def _seen_by(self, voter: Voter, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows as the voter's classifier takes them."""
-        own = np.ascontiguousarray(rows[:, voter.rows]) if self._pairwise else rows
+        own = np.ascontiguousarray(rows[:, voter.rows]) if self._pairwise else voter.seen(rows)
         return inputs_of_final_step(voter.estimator, own)

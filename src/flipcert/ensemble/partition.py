@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from flipcert.engine.cluster.packing import SelectedRows
 from flipcert.engine.mapped import give_back, is_large, row_pieces, scratch
+from flipcert.engine.sparse import canonical
 from flipcert.ensemble.source_partition import partition_by_source
 from flipcert.labels.validation import check_choice, check_integers
 
@@ -27,8 +29,8 @@ def assign_partitions(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        What the partitions go by.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        What the partitions go by; a sparse matrix is cut as its dense copy.
     n_partitions : int
         Number of partitions.
     partition : {"sorted", "hash", "random", "source"} or array-like of int of shape (n_samples,), default="sorted"
@@ -52,7 +54,7 @@ def assign_partitions(
     >>> flipcert.assign_partitions([[3.0], [1.0], [2.0], [0.0]], n_partitions=2)
     array([1, 1, 0, 0])
     """
-    X = X if isinstance(X, np.ndarray) else np.asarray(X)
+    X = canonical(X) if issparse(X) else X if isinstance(X, np.ndarray) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, one row a sample; got shape {X.shape}.")
     rule, n_rows = partition, X.shape[0]
@@ -123,8 +125,9 @@ def lexicographic_places(X: NDArray[Any]) -> NDArray[np.int64]:
     # How many rows come before: equal for rows that tie so far.
     before = np.zeros(X.shape[0], np.int64)
     tied = np.arange(X.shape[0])
-    for feature in range(X.shape[1]):
-        values = _entries(X, tied, feature)
+    entries, n_columns = (_sparse_entries, _sparse_width(X)) if issparse(X) else (_entries, X.shape[1])
+    for feature in range(n_columns):
+        values = entries(X, tied, feature)
         if tied.size == 0:
             break
         if np.all(values == values[0]):
@@ -153,6 +156,29 @@ def _entries(X: NDArray[Any], rows: NDArray[np.int64], feature: int) -> NDArray[
     for place, part in row_pieces(X):
         values[place] = part[:, feature]
     return values[rows]
+
+
+def _sparse_width(X: Any) -> int:
+    """Number of columns that tell sparse rows apart as below: two for each entry of the fullest row."""
+    return 2 * int(np.diff(X.indptr).max(initial=0))
+
+
+def _sparse_entries(X: Any, rows: NDArray[np.int64], column: int) -> NDArray[Any]:
+    """One of the columns by which sparse rows, in canonical form, are ordered as their dense copies are.
+
+    Where rows are alike up to their k-th entries, the one that has a negative entry first is the smallest, and the one
+    that has a positive entry first is the largest; who has no further entry is between them. So column 2 k is a signed
+    place, which is the larger the earlier the entry is, and column 2 k + 1 is the entry itself.
+    """
+    place = X.indptr[rows] + column // 2
+    there = place < X.indptr[rows + 1]
+    values = np.zeros(rows.size, X.dtype)
+    values[there] = X.data[place[there]]
+    if column % 2:
+        return values
+    signed = np.zeros(rows.size, np.int64)
+    signed[there] = np.where(values[there] > 0, 1, -1) * (X.shape[1] - X.indices[place[there]].astype(np.int64))
+    return signed
 
 
 def content_hash(row: NDArray[Any]) -> int:

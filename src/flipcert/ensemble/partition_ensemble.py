@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.certified import CertifiedClassifier
 from flipcert.engine.blocks import map_blocks, map_tasks
 from flipcert.engine.cluster.engines import functions_stay
 from flipcert.engine.magnitude import told_with
+from flipcert.engine.sparse import reason_for
 from flipcert.engine.watch import Watcher, counted, current_watcher
 from flipcert.ensemble.assembly import Assembly
 from flipcert.ensemble.electorate import Electorate
@@ -29,9 +30,9 @@ from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.reach import Buckets
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
-from flipcert.labels.steps import final_step, require_classifier, takes_a_kernel_matrix
+from flipcert.labels.steps import final_step, require_classifier, takes_a_kernel_matrix, takes_sparse
 from flipcert.labels.threats import FLIPS, Threat
-from flipcert.labels.training_set import TrainingSet
+from flipcert.labels.training_set import TrainingSet, read_test_inputs
 from flipcert.labels.validation import check_choice
 from flipcert.results.certificates import Certificates
 from flipcert.results.witness import Witness
@@ -125,8 +126,9 @@ class PartitionEnsemble(CertifiedClassifier):
         self.copies = copies
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell cross-validation whether the base classifier takes a precomputed kernel."""
+        """Tell cross-validation whether the base classifier takes a precomputed kernel, or sparse inputs."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = takes_sparse(self.estimator)
         tags.input_tags.pairwise = takes_a_kernel_matrix(self.estimator)
         return tags
 
@@ -283,7 +285,7 @@ class PartitionEnsemble(CertifiedClassifier):
         """
         (votes,) = self._votes(X)
         path = np.repeat(votes[None], witness.indices.size + 1, axis=0)
-        rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
+        rows = read_test_inputs(self, X, [self.dtype_])
         for i, voter in enumerate(self.electorate_.voters):
             mine = np.flatnonzero(np.isin(witness.indices, voter.members))
             if mine.size:
@@ -327,12 +329,15 @@ class PartitionEnsemble(CertifiedClassifier):
             One answer a block.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=[self.dtype_], order="C")
+        rows = read_test_inputs(self, X, [self.dtype_])
         voters = self.electorate_.to_send(threat)
         by_voter = voters.spreads_voters(looks_for_attacks)
         try:
             # Voters are asked about one block after the other.
-            with functions_stay() if by_voter else nullcontext(), told_with(partial(self.electorate_.why, rows)):
+            with (
+                functions_stay() if by_voter else nullcontext(),
+                told_with(partial(reason_for, self.electorate_.why, rows)),
+            ):
                 ask = partial(question, voters)
                 return map_blocks(ask, rows, voters.bytes_per_row, 1 if by_voter else self.n_jobs, watcher)
         finally:

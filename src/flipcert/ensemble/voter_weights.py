@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.engine.blocks import block_rows, filled, one_blas_thread
+from flipcert.engine.blocks import block_height, filled, one_blas_thread
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.magnitude import BY_FEATURES, refuse_underflow
 from flipcert.engine.rounding import SAFETY
+from flipcert.engine.sparse import dense
 from flipcert.ensemble.voters import Voter
 from flipcert.linear.product import Product
 from flipcert.linear.shared_rows import SharedRows, Shares
@@ -85,11 +86,11 @@ class VoterWeights:
         A product may round differently in another block, so whole blocks of the job are formed; ``bytes_per_row`` are
         those of the job, if it holds more than weights.
         """
-        height = block_rows(X.shape[0], bytes_per_row or self.bytes_per_row)
+        height = block_height(X, bytes_per_row or self.bytes_per_row)
         weights = np.empty((rows.size, int(self.bounds[-1])), self._dtype)
         for start in np.unique(rows // height * height).tolist():
             asked = np.flatnonzero((rows >= start) & (rows < start + height))
-            block = filled(np.ascontiguousarray(X[start : start + height]), height)
+            block = filled(np.ascontiguousarray(dense(X[start : start + height])), height)
             with one_blas_thread:
                 formed, _ = self._form(block, height, np.empty((height, weights.shape[1]), self._dtype))
             weights[asked] = formed[rows[asked] - start]

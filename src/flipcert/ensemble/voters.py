@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, clone
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
+from flipcert.engine.sparse import dense
 from flipcert.ensemble.parts import Part
 from flipcert.ensemble.turns import turn_of
 from flipcert.labels.annotations import Annotations
@@ -36,12 +38,15 @@ class Voter:
         Whether it has a label that can be flipped.
     rows : ndarray
         The rows that its labels are about; the same places, unless rows have several labels.
+    is_sparse : bool
+        Whether it was fitted on sparse inputs.
     """
 
     estimator: Any
     members: NDArray[np.int64]
     can_turn: bool
     rows: NDArray[np.int64]
+    is_sparse: bool = False
 
     @property
     def model(self) -> Any:
@@ -56,7 +61,12 @@ class Voter:
 
     def model_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows as a label-linear classifier sees them, in its own precision."""
-        return np.ascontiguousarray(inputs_of_final_step(self.estimator, X), self.label_linear.weights.dtype)
+        inputs = dense(inputs_of_final_step(self.estimator, self.seen(X)))
+        return np.ascontiguousarray(inputs, self.label_linear.weights.dtype)
+
+    def seen(self, X: NDArray[Any]) -> Any:
+        """Rows of a block in the form that the estimator was fitted on."""
+        return csr_array(X) if self.is_sparse and not issparse(X) else X
 
     @property
     def transforms(self) -> bool:
@@ -123,11 +133,11 @@ def fit_voter(estimator: Any, classes: NDArray[Any], part: Part) -> Voter:
     _seed(model, part.number)
     if is_white_box(estimator):
         _fit_white_box(model, part, y, classes, trusted)
-        return Voter(model, members, can_turn, rows)
+        return Voter(model, members, can_turn, rows, issparse(part.inputs.values))
     if np.unique(y).size == 1:
         return Voter(ConstantVote(y[0]), members, can_turn, rows)
     with turn_of(model):
-        return Voter(model.fit(part.inputs.values, y), members, can_turn, rows)
+        return Voter(model.fit(part.inputs.values, y), members, can_turn, rows, issparse(part.inputs.values))
 
 
 def _fit_white_box(

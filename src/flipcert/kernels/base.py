@@ -6,7 +6,7 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ class Bounded(Enum):
 
 class Kernel(BaseEstimator):  # type: ignore[misc]
     """A positive semi-definite function of two inputs, with parameters that a grid search can set."""
+
+    # Whether training inputs may be ``SparseRows``, which only products are known with.
+    takes_sparse: ClassVar[bool] = False
 
     def validate(self) -> None:
         """Raise ValueError if a parameter makes no sense."""
@@ -54,8 +57,11 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of shape (n_x, n_z), of the inputs' own precision; Z=None means X against itself."""
 
-    def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the kernel matrix of X with Z to ``out``; a kernel that can do so without a second matrix should."""
+    def write(self, X: NDArray[Any], Z: Any, out: NDArray[Any]) -> None:
+        """Write the kernel matrix of X with Z to ``out``; a kernel that can do so without a second matrix should.
+
+        Z is an array or, where the kernel takes sparse inputs, ``SparseRows``.
+        """
         out[:] = self(X, Z)
 
     @abstractmethod

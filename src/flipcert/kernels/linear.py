@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.rounding import Factor, products_vanish, row_norms
+from flipcert.engine.sparse import SparseRows, write_product
 from flipcert.kernels.base import Bounded, Kernel
 from flipcert.kernels.norms import product_rounding, rounded_up
+from flipcert.kernels.sparse import any_sparse, sparse_kernel
 from flipcert.labels.validation import check_inputs
 
 
@@ -24,19 +26,25 @@ class Linear(Kernel):
     array([[11.]])
     """
 
+    takes_sparse = True
+
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of X with Z."""
-        left = check_inputs(X)
-        return left @ (left if Z is None else check_inputs(Z)).T
+        if any_sparse(X, Z):
+            return sparse_kernel(self, X, Z)
+        left = check_inputs(X, sparse=True)
+        return left @ (left if Z is None else check_inputs(Z, sparse=True)).T
 
-    def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
+    def write(self, X: NDArray[Any], Z: Any, out: NDArray[Any]) -> None:
         """Write the kernel matrix of X with Z to ``out``."""
         with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the kernel refuses what overflowed
-            np.matmul(X, Z.T, out=out)
+            write_product(X, Z, out)
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Squared norm of each row."""
-        inputs = check_inputs(X)
+        inputs = check_inputs(X, sparse=True)
+        if any_sparse(inputs):
+            return SparseRows(inputs).squares.astype(inputs.dtype)
         return np.einsum("ij,ij->i", inputs, inputs)
 
     def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
@@ -61,7 +69,7 @@ class Linear(Kernel):
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the inputs themselves."""
-        return check_inputs(X)
+        return check_inputs(X, sparse=True)
 
     def product_scale(self, n_inputs: int) -> float:
         """The kernel is the inner product."""

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
 
 from flipcert.engine.blocks import block_rows, in_job, map_threads
 from flipcert.engine.magnitude import BY_FEATURES
-from flipcert.engine.rounding import Factor, norms_vanish, row_norms
+from flipcert.engine.rounding import Factor, norms_vanish, row_norms, squares_are_exact
+from flipcert.engine.sparse import SparseRows, dense, training_rows
 from flipcert.kernels._jit.dual import ERF, GELU, RELU
 from flipcert.kernels.base import Kernel
+from flipcert.kernels.sparse import any_sparse, sparse_kernel
 from flipcert.labels.validation import check_choice, check_inputs, check_number
 
 _ACTIVATIONS = {"relu": RELU, "leaky_relu": RELU, "erf": ERF, "gelu": GELU}
@@ -37,6 +40,8 @@ class NetworkKernel(Kernel):
     def __call__(self, X: NDArray[Any], Z: NDArray[Any] | None = None) -> NDArray[Any]:
         """Kernel matrix of X with Z; of X with itself, one half of it twice."""
         self.validate()
+        if any_sparse(X, Z):
+            return sparse_kernel(self, X, Z)
         X = np.ascontiguousarray(check_inputs(X))
         other = X if Z is None else np.ascontiguousarray(check_inputs(Z), X.dtype)
         values = np.empty((X.shape[0], other.shape[0]), X.dtype)
@@ -60,9 +65,14 @@ class NetworkKernel(Kernel):
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Rounding of the products, carried through the layers."""
-        slope, _ = self._line(X.shape[1])
-        loss = 1.0 if self.activation == "linear" else _ANGLE_LOSS
-        return slope * loss * train.product_error(X)
+        slope, constant = self._line(X.shape[1])
+        if self.activation == "linear":
+            return slope * train.product_error(X)
+        errors = train.product_error(X)
+        if constant and not squares_are_exact(train.largest_norm, train.quantum):
+            # Even zeros, whose products are exact, have kernels that depend on how long others are.
+            errors = np.where(errors == 0.0, train.square_error, errors)
+        return slope * _ANGLE_LOSS * errors
 
     def lost(self, X: NDArray[Any], train: Factor, sizes: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows whose squared norms underflow, or those of all training inputs; a bias is never lost."""
@@ -153,11 +163,12 @@ class NetworkKernel(Kernel):
 
 def squares(X: NDArray[Any]) -> NDArray[np.float64]:
     """Squared norm of each row, refusing inputs that overflow."""
+    rows = training_rows(X)
     with np.errstate(over="ignore"):
-        norms = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        norms = rows.squares if isinstance(rows, SparseRows) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
     wrong = ~(norms <= np.finfo(X.dtype).max)
     if np.any(wrong):
-        worst = X[wrong][0]
+        worst = dense(rows[int(wrong.argmax()) :][:1])[0]
         raise ValueError(
             f"X must hold finite numbers whose squares fit {X.dtype}; got {float(worst[np.argmax(np.abs(worst))])!r}. "
             "Rescale the features."
@@ -169,7 +180,10 @@ def with_constant(features: NDArray[Any], constant: float) -> NDArray[Any]:
     """Features and, unless it is zero, one more that adds a constant to all inner products."""
     if constant == 0.0:
         return features
-    return np.hstack([features, np.full((features.shape[0], 1), np.sqrt(constant), features.dtype)])
+    column = np.full((features.shape[0], 1), np.sqrt(constant), features.dtype)
+    if issparse(features):
+        return hstack([features, csr_array(column)], format="csr")
+    return np.hstack([features, column])
 
 
 def near_gap(dtype: np.dtype[Any]) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.rounding import row_norms
+from flipcert.engine.sparse import SparseRows, write_product
 from flipcert.kernels._jit.dense import dense_diagonal, dense_kernel
 from flipcert.kernels.base import Bounded
 from flipcert.kernels.network import NetworkKernel, near_gap, squares, with_constant
@@ -53,6 +54,8 @@ class NTK(NetworkKernel):
            [0.3156, 0.75  ]])
     """
 
+    takes_sparse = True
+
     def __init__(
         self,
         depth: int = 1,
@@ -69,17 +72,18 @@ class NTK(NetworkKernel):
         self.kind = kind
         self.negative_slope = negative_slope
 
-    def write(self, X: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
+    def write(self, X: NDArray[Any], Z: Any, out: NDArray[Any]) -> None:
         """Write the kernel matrix of X with Z to ``out``."""
         self.validate()
         if self.activation != "linear":
             x_square, z_square = squares(X), squares(Z)
-            np.matmul(X, Z.T, out=out)
-            dense_kernel(out, X, Z, x_square, z_square, *self._layers(X.shape[1]), near_gap(X.dtype))
+            write_product(X, Z, out)
+            others = Z.arrays if isinstance(Z, SparseRows) else Z
+            dense_kernel(out, X, others, x_square, z_square, *self._layers(X.shape[1]), near_gap(X.dtype))
             return
         slope, constant = self._line(X.shape[1])
         with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the kernel refuses what overflowed
-            np.matmul(X, Z.T, out=out)
+            write_product(X, Z, out)
             out *= out.dtype.type(slope)
             if constant:
                 out += out.dtype.type(constant)
@@ -87,7 +91,7 @@ class NTK(NetworkKernel):
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """Kernel of each row with itself."""
         self.validate()
-        X = check_inputs(X)
+        X = check_inputs(X, sparse=True)
         if self.activation == "linear":
             slope, constant = self._line(X.shape[1])
             return (slope * squares(X) + constant).astype(X.dtype)
@@ -100,7 +104,7 @@ class NTK(NetworkKernel):
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """Feature map of the linear network: scaled inputs and a constant."""
-        X = check_inputs(X)
+        X = check_inputs(X, sparse=True)
         if self.n_features(X.shape[1]) is None:
             return super().features(X)
         slope, constant = self._line(X.shape[1])

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine._jit.sparse import squares_in_order
 from flipcert.engine.magnitude import BY_FEATURES, smallest_whole
-from flipcert.engine.rounding import Factor, row_norms
+from flipcert.engine.rounding import Factor, quantum, row_norms, squares_are_exact
+from flipcert.engine.sparse import SparseRows
 from flipcert.kernels.base import Bounded, Kernel
 from flipcert.kernels.norms import norm_rounding, onto_sphere, product_rounding
+from flipcert.kernels.sparse import any_sparse, sparse_kernel
 from flipcert.labels.validation import check_inputs, check_number
 
 
@@ -30,6 +33,8 @@ class RBF(Kernel):
     array([[1.    , 0.3679]])
     """
 
+    takes_sparse = True
+
     def __init__(self, gamma: float | None = None) -> None:
         self.gamma = gamma
 
@@ -37,18 +42,43 @@ class RBF(Kernel):
         """Kernel matrix of X with Z."""
         from sklearn.metrics.pairwise import rbf_kernel  # loads much that other kernels do not need
 
-        inputs = check_inputs(X)
-        other = None if Z is None else check_inputs(Z)
+        if any_sparse(X, Z):
+            return sparse_kernel(self, X, Z)
+        inputs = check_inputs(X, sparse=True)
+        other = None if Z is None else check_inputs(Z, sparse=True)
         # Inputs that are infinitely far from others are like none of them, unless nobody knows how far they are.
         with np.errstate(over="ignore", invalid="ignore"):
             values = np.ascontiguousarray(rbf_kernel(inputs, other, gamma=self._scale(inputs)), inputs.dtype)
-        if np.isnan(values).any():
-            if np.isfinite(row_norms(inputs).max() ** 2):
-                raise ValueError(
-                    f"gamma must not be so large that it overflows {inputs.dtype}; got {self._scale(inputs)!r}."
-                )
-            raise ValueError("squared distances of the inputs overflowed; rescale the features.")
+        self._refuse_unknown(values, inputs)
         return values
+
+    def write(self, X: NDArray[Any], Z: Any, out: NDArray[Any]) -> None:
+        """Write the kernel matrix of X with Z to ``out``."""
+        if not isinstance(Z, SparseRows):
+            super().write(X, Z, out)
+            return
+        # In double precision, as scikit-learn measures distances; those of equal inputs are zero to the last bit.
+        inputs = X.astype(np.float64, copy=False)
+        distances = out if out.dtype == np.float64 and out.flags.c_contiguous else np.empty(out.shape)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z.multiply(inputs, distances)
+            distances *= -2.0
+            distances += squares_in_order(inputs)[:, None]
+            distances += Z.squares
+            if distances is not out:
+                out[:] = distances
+            np.maximum(out, 0.0, out=out)
+            out *= -self._scale(X)
+        np.exp(out, out=out)
+        self._refuse_unknown(out, X)
+
+    def _refuse_unknown(self, values: NDArray[Any], X: NDArray[Any]) -> None:
+        """Raise ValueError if nobody knows how far some inputs are from others."""
+        if not np.isnan(values).any():
+            return
+        if np.isfinite(row_norms(X).max() ** 2):
+            raise ValueError(f"gamma must not be so large that it overflows {X.dtype}; got {self._scale(X)!r}.")
+        raise ValueError("squared distances of the inputs overflowed; rescale the features.")
 
     def validate(self) -> None:
         """Check gamma."""
@@ -57,7 +87,7 @@ class RBF(Kernel):
 
     def diag(self, X: NDArray[Any]) -> NDArray[Any]:
         """One for every row."""
-        inputs = check_inputs(X)
+        inputs = check_inputs(X, sparse=True)
         return np.ones(inputs.shape[0], inputs.dtype)
 
     @property
@@ -84,7 +114,8 @@ class RBF(Kernel):
 
     def rounding(self, X: NDArray[Any], train: Factor) -> NDArray[np.float64]:
         """Rounding of the squared distances, which are sums of products too."""
-        exact = train.product_error(X) == 0.0
+        exact = (train.product_error(X) == 0.0) & squares_are_exact(row_norms(X), quantum(X))
+        exact &= bool(squares_are_exact(train.largest_norm, train.quantum))
         distance_error = train.unit * np.sqrt(train.shape[1]) * (row_norms(X) + train.largest_norm) ** 2
         return np.where(exact, 0.0, self._scale(X) * distance_error * np.sqrt(train.shape[0]))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from flipcert.engine.blocks import map_blocks
 from flipcert.engine.files import UNFINISHED
@@ -212,6 +213,12 @@ class StoredKernel(Kernel):
         return inputs
 
     def _numbers(self, start: int, stop: int) -> NDArray[Any]:
+        for name, own in (("X_train", self.X_train), ("X_test", self.X_test)):
+            if issparse(own):
+                raise TypeError(
+                    f"{name} must be dense to store its kernel; got a sparse {type(own).__name__}. Pass "
+                    f"{name}.toarray(), or give models the kernel itself."
+                )
         # Numbers of the precision of the inputs, so that weights have it as well.
         return np.arange(start, stop, dtype=np.int64).astype(self.X_train.dtype)[:, None]
 

@@ -50,3 +50,8 @@ def require_classifier(estimator: Any, example: str) -> None:
 def takes_a_kernel_matrix(estimator: Any) -> bool:
     """Whether the inputs of an estimator are rows of a kernel matrix, of which cross-validation slices both axes."""
     return hasattr(estimator, "fit") and bool(get_tags(estimator).input_tags.pairwise)
+
+
+def takes_sparse(estimator: Any) -> bool:
+    """Whether the inputs of an estimator may be sparse."""
+    return hasattr(estimator, "fit") and bool(get_tags(estimator).input_tags.sparse)

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.utils import assert_all_finite
+from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import validate_data
 
 from flipcert.engine.mapped import is_large, row_pieces
+from flipcert.engine.sparse import canonical
 from flipcert.labels.annotations import Annotations
 from flipcert.labels.encoding import encode_labels
 from flipcert.labels.labels import Labels
@@ -25,8 +27,8 @@ class TrainingSet:
 
     Attributes
     ----------
-    inputs : ndarray of shape (n_samples, n_features)
-        Training inputs, row after row.
+    inputs : ndarray or sparse matrix of shape (n_samples, n_features)
+        Training inputs, row after row; sparse ones in canonical form.
     targets : ndarray of shape (n_labels,)
         Training labels as the user wrote them; one a row, unless there are annotations.
     trusted : ndarray of bool of shape (n_labels,) or None
@@ -78,6 +80,26 @@ def read_training_set(
     return TrainingSet(inputs, targets, mask, classes, labels, annotations)
 
 
+def read_test_inputs(estimator: Any, X: ArrayLike, dtype: Sequence[DTypeLike]) -> NDArray[Any]:
+    """Check test inputs of a fitted estimator; sparse ones are taken where training inputs could be."""
+    X = _checked_sparse(estimator, X) if issparse(X) else X
+    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": list(dtype), "order": "C"}
+    inputs: NDArray[Any] = validate_data(estimator, X, reset=False, **options)
+    return inputs
+
+
+def _checked_sparse(estimator: Any, X: Any) -> Any:
+    """Rows of a sparse matrix in one form, whichever it had; a TypeError where they would have to be dense."""
+    if X.ndim == 2 and not get_tags(estimator).input_tags.sparse:
+        named = " ".join(repr(estimator).split())
+        raise TypeError(
+            f"X must be dense for {named}; got a sparse {type(X).__name__} of shape {X.shape}. Pass "
+            'X.toarray(), or use KernelSVM, KernelRidge (kernels "linear", "rbf" and NTK) or WeightedNeighbors, which '
+            "take it as it is."
+        )
+    return canonical(X) if X.ndim == 2 else X
+
+
 def _refuse_beside_annotations(given: ArrayLike | None, name: str) -> None:
     """Raise ValueError if something is given that annotations say themselves."""
     if given is not None:
@@ -95,7 +117,15 @@ def _check_data(
     A memory-mapped array of a fitting type, row after row, is looked at in pieces and stays where it is.
     """
     large = is_large(X)
-    options: dict[str, Any] = {"dtype": dtype, "order": "C", "copy": copy, "ensure_all_finite": not large}
+    if issparse(X):
+        X = _checked_sparse(estimator, X)
+    options: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "dtype": dtype,
+        "order": "C",
+        "copy": copy,
+        "ensure_all_finite": not large,
+    }
     if isinstance(y, Annotations):
         inputs, targets = validate_data(estimator, X, **options), y.label
         y.require_rows(inputs.shape[0])

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from flipcert.engine.sparse import SparseRows, canonical
 
 
 def check_choice(value: Any, name: str, allowed: Sequence[str]) -> str:
@@ -88,11 +91,17 @@ def check_weights(weights: ArrayLike, n_samples: int) -> NDArray[Any]:
     return array
 
 
-def check_inputs(X: Any) -> NDArray[Any]:
-    """Return the inputs of a kernel as a matrix of floats, float32 kept as float32."""
+def check_inputs(X: Any, *, sparse: bool = False) -> NDArray[Any]:
+    """Return the inputs of a kernel as a matrix of floats, float32 kept as float32, and sparse ones, if they may be."""
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in (np.float32, np.float64):
         return X
-    array = np.asarray(X)
+    if isinstance(X, SparseRows):
+        return X.csr
+    if issparse(X) and not sparse:
+        raise TypeError(f"X must be dense for this kernel; got a sparse {type(X).__name__}. Pass X.toarray().")
+    array = canonical(X) if issparse(X) and X.ndim == 2 else np.asarray(X)
+    if issparse(array) and array.dtype in (np.float32, np.float64):
+        return array
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise ValueError(f"X must be a matrix of numbers; got shape {array.shape} of type {array.dtype}.")
     return array.astype(np.float64)

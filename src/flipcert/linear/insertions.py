@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from flipcert.engine.mapped import row_pieces
 from flipcert.engine.rounding import row_norms
+from flipcert.engine.sparse import SparseRows
 from flipcert.flips.new_rows import NewRows
 from flipcert.kernels.base import Bounded, Kernel
 from flipcert.kernels.linear import Linear
@@ -61,7 +63,8 @@ class Insertions:
         if self.max_norm is None or self.kernel is None:
             return
         # Inputs that were scaled to this norm are accepted, however that was rounded.
-        longest = max(float(row_norms(rows).max(initial=0.0)) for _, rows in row_pieces(self.X))
+        pieces = [SparseRows(self.X)] if issparse(self.X) else (rows for _, rows in row_pieces(self.X))
+        longest = max(float(row_norms(rows).max(initial=0.0)) for rows in pieces)
         if longest > self.max_norm * (1.0 + norm_rounding(self.X.shape[1], self.X.dtype)):
             raise ValueError(
                 f"max_norm={self.max_norm:g} is smaller than the norm of a training input ({longest:.6g}); take a "
@@ -114,6 +117,8 @@ class Insertions:
         real = np.empty(X.shape[0])
         for start in range(0, X.shape[0], _TOGETHER):
             rows, new = X[start : start + _TOGETHER], np.ascontiguousarray(inputs[start : start + _TOGETHER])
+            # Where training inputs are sparse, so is a new one: its weight is the same to the last bit.
+            new = csr_array(new) if issparse(self.X) else new
             weights = svm_weights(self.kernel, new)
             weights.form(weights.features(rows), formed := np.empty((rows.shape[0], new.shape[0]), self.X.dtype))
             real[start : start + _TOGETHER] = np.diagonal(formed)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from flipcert.engine.blocks import map_blocks
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.magnitude import finite_sum, told_with
 from flipcert.engine.mapped import give_back, row_pieces
 from flipcert.engine.rounding import Factor
+from flipcert.engine.sparse import reason_for, training_rows
 from flipcert.engine.tiles import tiles, write_tiles
 from flipcert.kernels.base import Kernel, as_kernel
 from flipcert.linear.product import Product, ProductWeights
@@ -48,7 +50,8 @@ def why_of_kernel(kernel: Kernel | None, train: NDArray[Any], X: NDArray[Any], s
     """Say what makes the kernel of rows of X with training inputs so small, or so large, that it is out of range."""
     if kernel is None:
         return "values of the kernel are beyond the range of their type; rescale the kernel"
-    return kernel.why(X, train, small)
+    others = training_rows(train)
+    return reason_for(lambda rows, small: kernel.why(rows, others, small), X, small)
 
 
 class KernelRows(Weights):
@@ -66,12 +69,12 @@ class KernelRows(Weights):
 
     def __init__(self, kernel: Kernel | None, X: NDArray[Any]) -> None:
         self.kernel = kernel
-        self.X = X
+        self.X = training_rows(X)
         self.n_samples, self.dtype = X.shape[0], X.dtype
         # What the rounding of a kernel with the training inputs depends on; products know it themselves.
         self._train: Factor | None = None
-        if kernel is not None and kernel.n_features(X.shape[1]) is None:
-            self._train = kernel.factor(X)
+        if kernel is not None and (kernel.n_features(X.shape[1]) is None or issparse(X)):
+            self._train = kernel.factor(self.X)
 
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the kernel of each row of X with all training inputs to ``out``."""
@@ -117,9 +120,9 @@ def svm_weights(kernel: Kernel | None, X: NDArray[Any]) -> ProductWeights | Kern
     if kernel is not None and (scale := kernel.product_scale(X.shape[1])) is not None:
         # A kernel that only scales inner products leaves all comparisons as they are: its weights can go unscaled, so
         # that whole numbers stay whole and ties stay ties.
-        return ProductWeights(Product.of(X), X.dtype, unit=scale)
+        return ProductWeights(Product.of(training_rows(X)), X.dtype, unit=scale)
     if kernel is not None and kernel.n_features(X.shape[1]) is not None:
-        return ProductWeights(Product.of(kernel.map_features(X), kernel), X.dtype, X)
+        return ProductWeights(Product.of(training_rows(kernel.map_features(X)), kernel), X.dtype, training_rows(X))
     return KernelRows(kernel, X)
 
 
@@ -133,7 +136,7 @@ def _largest_row_sum(kernel: Kernel | None, X: NDArray[Any], n_jobs: int | None)
     has_features = kernel is not None and kernel.n_features(X.shape[1]) is not None
     if kernel is not None and has_features and (total := _sum_of_features(kernel, X)) is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            return max(float((kernel.features(rows) @ total).max()) for _, rows in row_pieces(X))
+            return max(float((kernel.features(rows) @ total).max()) for rows in _some_rows(X))
     grid = tiles(X.shape[0])
     # Of single precision, small scales would leave nothing.
     scale = None if kernel is None else kernel.product_scale(X.shape[1])
@@ -158,10 +161,15 @@ def _largest_row_sum(kernel: Kernel | None, X: NDArray[Any], n_jobs: int | None)
 def _sum_of_features(kernel: Kernel, X: NDArray[Any]) -> NDArray[np.float64] | None:
     """Sum of the features of all rows, if none is negative: then no kernel is, and a row sum is one product."""
     total: NDArray[np.float64] = np.zeros(())
-    for _, rows in row_pieces(X):
-        features = kernel.features(rows)
-        if not np.all(features >= 0):
+    for rows in _some_rows(X):
+        features: Any = kernel.features(rows)
+        if not np.all((features.data if issparse(features) else features) >= 0):
             return None
         with np.errstate(over="ignore", invalid="ignore"):
-            total = total + features.sum(axis=0, dtype=np.float64)
+            total = total + np.asarray(features.sum(axis=0, dtype=np.float64)).reshape(-1)
     return total
+
+
+def _some_rows(X: Any) -> Iterator[Any]:
+    """Rows of the training inputs, some at a time; sparse ones all together, as they are."""
+    yield from [X] if issparse(X) else (rows for _, rows in row_pieces(X))

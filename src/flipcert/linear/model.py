@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.blocks import (
     SMALLEST_BLOCK,
+    block_height,
     block_rows,
     filled,
     map_blocks,
@@ -21,6 +22,7 @@ from flipcert.engine.blocks import (
 from flipcert.engine.buffers import Buffers
 from flipcert.engine.magnitude import refuse_underflow, told_with
 from flipcert.engine.rounding import SAFETY, row_norms
+from flipcert.engine.sparse import dense, reason_for
 from flipcert.engine.tiles import tiles
 from flipcert.engine.watch import Watcher
 from flipcert.flips._jit.ladder import UNDECIDED
@@ -83,15 +85,15 @@ class LabelLinearModel:
         """The class of each row, as ``scores`` has it; weights are formed only for blocks with a near tie."""
         if self.class_sums is None:
             return self.scores(X)[1]
-        sums, height = self.class_sums.ready(), self._height(X.shape[0])
+        sums, height = self.class_sums.ready(), self._height(X)
 
         def block(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
             features = self.weights.features(rows)[:n_rows]
             refuse_underflow(self.weights.lost(features, lambda: row_norms(features)))
             return sums.predict(features)
 
-        with told_with(partial(self.weights.why, X)):
-            parts = map_blocks(block, X, X.itemsize * X.shape[1], self.n_jobs, height=height)
+        with told_with(partial(reason_for, self.weights.why, X)):
+            parts = map_blocks(block, X, X.dtype.itemsize * X.shape[1], self.n_jobs, height=height)
         winners = np.concatenate(parts)
         near_ties = np.unique(np.flatnonzero(winners == UNDECIDED) // height)
         if near_ties.size:
@@ -153,7 +155,7 @@ class LabelLinearModel:
             return costs if refine is None else refine(block, costs)
 
         # Weights of the whole block that a row was in: the same to the bit.
-        height = block_rows(X.shape[0], self.weights.bytes_per_row)
+        height = block_height(X, self.weights.bytes_per_row)
         formed = lru_cache(maxsize=1)(lambda start: self._formed_block(X[start : start + height], height))
 
         def attack(row: int, target: int) -> Witness:
@@ -218,7 +220,7 @@ class LabelLinearModel:
             return self.map_weights(
                 X, lambda block: function(block.features, self.held_rows(block, threat)), watcher, height
             )
-        height = height or self._height(X.shape[0])
+        height = height or self._height(X)
         source = TileSource(weights.tile_writer, labels.coded, np.dtype(weights.dtype), self.n_jobs)
 
         def block(rows: NDArray[Any]) -> Any:
@@ -230,7 +232,7 @@ class LabelLinearModel:
             refuse_underflow(weights.lost(features[:n_rows], streamed.totals))
             return function(features[:n_rows], rows_against(threat, streamed, labels, offset))
 
-        with told_with(partial(weights.why, X)):
+        with told_with(partial(reason_for, weights.why, X)):
             return watched_blocks(block, X, height, watcher or Watcher(), spreads=True)
 
     def map_weights(
@@ -253,7 +255,7 @@ class LabelLinearModel:
                 return function(Block(features[:n_rows], weights[:n_rows], offset[:n_rows], rows[:n_rows]))
 
         try:
-            with told_with(partial(self.weights.why, X)):
+            with told_with(partial(reason_for, self.weights.why, X)):
                 return map_blocks(block, X, self.weights.bytes_per_row, self.n_jobs, watcher, height=height)
         finally:
             buffers.close()
@@ -290,18 +292,18 @@ class LabelLinearModel:
 
     def block_starts(self, X: NDArray[Any], rows: NDArray[np.int64]) -> list[int]:
         """Where, among some rows of X in ascending order, those of another block begin; and where the last ends."""
-        block = rows // self._height(X.shape[0])
+        block = rows // self._height(X)
         return [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), rows.size]
 
     def _whole_blocks(
         self, X: NDArray[Any], rows: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]]:
         """Blocks of a job on X that hold some rows: which of these rows, their places in the block, and its inputs."""
-        height = self._height(X.shape[0])
+        height = self._height(X)
         for start in np.unique(rows // height * height).tolist():
             asked = np.flatnonzero((rows >= start) & (rows < start + height))
             with one_blas_thread:
-                block = filled(np.ascontiguousarray(X[start : start + height], self.weights.dtype), height)
+                block = filled(np.ascontiguousarray(dense(X[start : start + height]), self.weights.dtype), height)
                 yield asked, rows[asked] - start, block
 
     def _pieces(self, block: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -331,7 +333,7 @@ class LabelLinearModel:
         too_long = block_rows(1, self.weights.bytes_per_row) < SMALLEST_BLOCK
         return self.weights.comes_in_tiles and too_long and len(tiles(self.labels.n_labels)) > 1
 
-    def _height(self, n_rows: int) -> int:
+    def _height(self, X: NDArray[Any]) -> int:
         """Rows of a block, which depends on the job only."""
         tile = tiles(self.labels.n_labels)[0].stop * np.dtype(self.weights.dtype).itemsize
-        return block_rows(n_rows, tile if self._streams else self.weights.bytes_per_row)
+        return block_height(X, tile if self._streams else self.weights.bytes_per_row)

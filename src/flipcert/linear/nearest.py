@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.rounding import Factor
+from flipcert.engine.sparse import dense, training_rows
 from flipcert.kernels.base import Kernel
 from flipcert.linear._jit.distances import share_places, weigh_by_distance
 from flipcert.linear.neighbor_search import NeighborSearch
@@ -30,11 +31,11 @@ class NearestWeights(Weights):
 
     def __init__(self, X: NDArray[Any], count: int, by: str | Kernel) -> None:
         self.n_samples, self.dtype = X.shape[0], X.dtype
-        self._X = X
+        self._X = training_rows(X)
         self._count = count
         self._by = by
-        self._train = by.factor(X) if isinstance(by, Kernel) else Factor.of(X)
-        self._search = NeighborSearch(X)
+        self._train = by.factor(self._X) if isinstance(by, Kernel) else Factor.of(self._X)
+        self._search = NeighborSearch(self._X)
 
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the weights of all training samples for each row of X to ``out``."""
@@ -46,7 +47,7 @@ class NearestWeights(Weights):
         if count == 0:
             out[:] = 0.0
             return
-        self._weigh(self._X[rows], *self._search.nearest_others(rows, count), count, out)
+        self._weigh(dense(self._X[rows]), *self._search.nearest_others(rows, count), count, out)
 
     def _weigh(
         self,

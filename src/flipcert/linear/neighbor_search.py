@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine.rounding import row_norms
+from flipcert.engine.sparse import SparseRows, dense, write_product
 from flipcert.linear._jit.distances import measure_nearest
 
 # Squares of smaller numbers lose digits.
@@ -22,17 +23,18 @@ class NeighborSearch:
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : ndarray or SparseRows of shape (n_samples, n_features)
         Training inputs.
     """
 
-    def __init__(self, X: NDArray[Any]) -> None:
+    def __init__(self, X: Any) -> None:
         self.n_samples = X.shape[0]
         # Distances in double precision, in a unit (a power of two, so that nothing rounds) in which squares neither
         # overflow nor vanish; the largest such unit that is a double will do for subnormal numbers.
-        self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(X).max())[1])))
-        self._scaled = X.astype(np.float64) * self._unit
-        largest = np.abs(self._scaled).max(axis=1)
+        numbers = X.csr.data if isinstance(X, SparseRows) else X
+        self._unit = np.ldexp(1.0, min(1023, -int(np.frexp(np.abs(numbers).max(initial=0.0))[1])))
+        self._scaled = X.scaled(self._unit) if isinstance(X, SparseRows) else X.astype(np.float64) * self._unit
+        largest = self._largest_entries()
         lost = np.count_nonzero((largest > 0) & (largest < _SMALLEST))
         if lost:
             raise ValueError(
@@ -40,6 +42,12 @@ class NeighborSearch:
                 "differences vanish beside it; rescale the features, or drop what is far from all others."
             )
         self._squares = row_norms(self._scaled) ** 2
+
+    def _largest_entries(self) -> NDArray[np.float64]:
+        """Largest magnitude in each training input."""
+        if isinstance(self._scaled, SparseRows):
+            return self._scaled.largest_entries
+        return np.asarray(np.abs(self._scaled).max(axis=1))
 
     def nearest(self, X: NDArray[Any], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Squared distances of all training inputs from each row of X, and of its ``count``-th nearest one.
@@ -52,7 +60,7 @@ class NeighborSearch:
 
     def nearest_others(self, rows: slice, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The same of some training inputs, none of which is its own neighbour; copies of it may be."""
-        points = self._scaled[rows]
+        points = dense(self._scaled[rows])
         rough, error = self._rough(points, self._squares[rows])
         own = np.arange(points.shape[0])
         rough[own, own + rows.start] = np.inf
@@ -67,7 +75,7 @@ class NeighborSearch:
             raise ValueError(
                 "distances overflow: test points are too far from the training inputs; rescale the features."
             )
-        rough = (-2.0 * points) @ self._scaled.T
+        write_product(-2.0 * points, self._scaled, rough := np.empty((points.shape[0], self.n_samples)))
         rough += self._squares
         # Rounding of the product and the sums, and what underflow may have taken.
         return rough, 4.0 * (points.shape[1] + 4) * (np.finfo(np.float64).eps * reach + np.finfo(np.float64).tiny)
@@ -77,5 +85,6 @@ class NeighborSearch:
     ) -> NDArray[np.float64]:
         """Measure candidates in place; returns the distance of the last neighbour of each row."""
         border = np.empty(points.shape[0])
-        measure_nearest(points, self._scaled, rough, error, count, border)
+        others = self._scaled.arrays if isinstance(self._scaled, SparseRows) else self._scaled
+        measure_nearest(points, others, rough, error, count, border)
         return border

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from flipcert.engine.mapped import give_back, joined
 from flipcert.engine.rounding import Factor, product_errors, products_vanish, row_norms
+from flipcert.engine.sparse import write_product
 from flipcert.engine.tiles import write_tiles
 from flipcert.kernels.base import Kernel
 from flipcert.linear.weights import Weights
@@ -24,7 +25,7 @@ class Product:
 
     Attributes
     ----------
-    right : ndarray of shape (n_samples, n_features)
+    right : ndarray or SparseRows of shape (n_samples, n_features)
         R: training inputs, or what a ridge regression makes of them.
     kernel : Kernel or None
         Whose feature map :math:`\phi` is; None for the inputs themselves.
@@ -34,7 +35,7 @@ class Product:
         By how much rounding of R itself could move the weights of each model, for inputs of norm one.
     """
 
-    right: NDArray[Any]
+    right: Any
     kernel: Kernel | None
     factors: list[Factor]
     errors: NDArray[np.float64]
@@ -42,7 +43,7 @@ class Product:
     @classmethod
     def of(
         cls,
-        right: NDArray[Any],
+        right: Any,
         kernel: Kernel | None = None,
         error: float = 0.0,
         vanished: NDArray[np.bool_] | None = None,
@@ -59,14 +60,14 @@ class Product:
     @classmethod
     def join(cls, products: list[Product]) -> Product:
         """One product for several models with the same features, which then share its memory."""
-        right = joined([product.right for product in products])
+        right = joined([own.right for own in products])
         begin = 0
-        for product in products:
-            size = product.right.shape[0]
-            product.right = right[begin : begin + size]
+        for own in products:
+            size = own.right.shape[0]
+            own.right = right[begin : begin + size]
             begin += size
-        factors = [factor for product in products for factor in product.factors]
-        return cls(right, products[0].kernel, factors, np.concatenate([product.errors for product in products]))
+        factors = [factor for own in products for factor in own.factors]
+        return cls(right, products[0].kernel, factors, np.concatenate([own.errors for own in products]))
 
     def features(self, X: NDArray[Any]) -> NDArray[Any]:
         """The left factor for rows of X, which the methods below take."""
@@ -83,7 +84,7 @@ class Product:
         def write(samples: slice, out: NDArray[Any]) -> None:
             right = self.right[samples]
             with np.errstate(over="ignore", invalid="ignore"):  # whoever uses the weights refuses what overflowed
-                np.matmul(left, right.T, out=out)
+                write_product(left, right, out)
             give_back(right)
 
         return write

@@ -30,13 +30,13 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
         wide = features.astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             system = wide @ wide.T
-        spread = _largest_row(system)
+        spread = largest_row(system)
         system[np.diag_indices_from(system)] += reg
         solved = cho_solve(cho_factor(system, lower=True, overwrite_a=True), wide)
         with np.errstate(over="ignore", under="ignore"):  # told when the weights are used
             return solved.astype(features.dtype), spread
     system = _gram(features, n_jobs)
-    spread = _largest_row(system)
+    spread = largest_row(system)
     system[np.diag_indices_from(system)] += reg
     # The inverse once, because products with it run in parallel and solves, which hold the interpreter lock, do not.
     inverse = cho_solve(cho_factor(system, lower=True, overwrite_a=True), np.eye(n_features))
@@ -53,7 +53,7 @@ def weight_map(features: NDArray[Any], reg: float, n_jobs: int | None) -> tuple[
     return result, spread
 
 
-def _largest_row(system: NDArray[np.float64]) -> float:
+def largest_row(system: NDArray[np.float64]) -> float:
     """Largest sum of magnitudes in a row; Overflow if it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         return finite_sum(np.abs(system).sum(axis=1).max())
@@ -106,9 +106,7 @@ class RidgeWeights(ProductWeights):
     def __init__(self, kernel: Kernel, X: NDArray[Any], reg: float, n_jobs: int | None) -> None:
         features = kernel.map_features(X)
         right, spread = weight_map(features, reg, n_jobs)
-        unit = float(np.finfo(np.float64).eps) / 2
-        with np.errstate(over="ignore"):
-            error = unit * np.sqrt(min(right.shape)) * (spread / reg + 1.0) + float(np.finfo(right.dtype).eps) / 2
+        error = error_of_solution(spread / reg, min(right.shape), right.dtype)
         super().__init__(Product.of(right, kernel, error, vanished_columns(features, right)), X.dtype, X)
         self._kernel = kernel
         self._reg = reg
@@ -116,11 +114,24 @@ class RidgeWeights(ProductWeights):
     def why(self, X: NDArray[Any], small: bool) -> str:
         """The kernel, or else the regularisation."""
         assert self.X is not None
-        left, right = self._kernel.features(X), Factor.of(self._kernel.map_features(self.X))
-        with np.errstate(over="ignore"):
-            too_large = not row_norms(left).max() * right.largest_norm <= np.finfo(left.dtype).max
-        out_of_range = products_vanish(left, [right]).any() if small else too_large
-        return super().why(X, small) if out_of_range else why_of_regularisation(self._reg, small)
+        right = Factor.of(self._kernel.map_features(self.X))
+        return why_of_ridge(self._kernel, X, self.X, right, self._reg, small)
+
+
+def error_of_solution(spread: float, size: int, dtype: np.dtype[Any]) -> float:
+    """Error of the solution of a system of this size, beside itself; ``spread`` tells how far its scales differ."""
+    unit = float(np.finfo(np.float64).eps) / 2
+    with np.errstate(over="ignore"):
+        return float(unit * np.sqrt(size) * (spread + 1.0) + float(np.finfo(dtype).eps) / 2)
+
+
+def why_of_ridge(kernel: Kernel, X: NDArray[Any], train: Any, right: Factor, reg: float, small: bool) -> str:
+    """Say what makes weights out of range: the kernel of X with training inputs, whose features are R, or else reg."""
+    left = kernel.features(X)
+    with np.errstate(over="ignore"):
+        too_large = not row_norms(left).max() * right.largest_norm <= np.finfo(left.dtype).max
+    out_of_range = products_vanish(left, [right]).any() if small else too_large
+    return kernel.why(X, train, small) if out_of_range else why_of_regularisation(reg, small)
 
 
 def why_of_regularisation(reg: float, small: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.sparse import changed_rows
 from flipcert.labels.annotations import Annotations
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import DELETIONS, EDITS, FLIPS, INSERTIONS, MOVES, REPLACEMENTS, SOURCES
@@ -123,8 +124,7 @@ class Witness:
 
     def apply_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the training inputs after the attack: the deleted rows dropped, the inserted ones appended."""
-        kept = np.delete(np.asarray(X), self.deleted, axis=0)
-        return np.concatenate([kept, self.inserted.astype(kept.dtype)]) if self.inserted_labels.size else kept
+        return changed_rows(X, self.deleted, self.inserted[: self.inserted_labels.size])
 
 
 def in_user_labels(witness: Witness | None, classes: NDArray[Any], labels: Labels) -> Witness | None:

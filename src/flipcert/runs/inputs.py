@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from flipcert.classifiers import KernelSVM
+from flipcert.datasets.room import check_room
 from flipcert.engine.magnitude import smallest_whole
 from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
+from flipcert.engine.sparse import SparseRows, dense
 from flipcert.ensemble.partition import assign_partitions
 from flipcert.kernels.base import Kernel
 from flipcert.kernels.stored import StoredKernel
+from flipcert.labels.steps import takes_sparse
 from flipcert.runs.settings import Settings
 
 # A kernel with fewer finite features than this is a product that is cheaper than reading the kernel.
@@ -51,7 +55,7 @@ class ModelInputs:
         self._scratch = scratch
         self._n_jobs = n_jobs
         self._partition_by = partition_by
-        self._scaled: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+        self._scaled: dict[tuple[str, bool], tuple[NDArray[Any], NDArray[Any]]] = {}
         self._stored: dict[str, StoredKernel] = {}
 
     def prepare(
@@ -61,6 +65,8 @@ class ModelInputs:
         X_train, X_test = self._features(settings)
         model = settings.estimator(self._n_jobs)
         base = getattr(model, "estimator", model)
+        # Of sparse features, a kernel is formed faster than it is read.
+        reuse = reuse and not issparse(X_train)
         kernel = _worth_storing(base, X_train.shape[1], X_train.shape[0] // settings.partitions) if reuse else None
         # Row numbers say nothing about the content that partitions go by, unless they go by who gave the labels.
         by_content = settings.partition_rule != "source"
@@ -81,10 +87,11 @@ class ModelInputs:
         return stored.train_rows, stored.test_rows, model
 
     def _features(self, settings: Settings) -> tuple[NDArray[Any], NDArray[Any]]:
-        if settings.scale not in self._scaled:
+        how = settings.scale, _takes_sparse(settings)
+        if how not in self._scaled:
             # Only the last ones are held: they may be as large as the data.
-            self._scaled = {settings.scale: scaled_features(settings, self._train, self._test)}
-        return self._scaled[settings.scale]
+            self._scaled = {how: scaled_features(settings, self._train, self._test)}
+        return self._scaled[how]
 
 
 def _worth_storing(base: BaseEstimator, n_inputs: int, n_samples: int) -> Kernel | None:
@@ -105,12 +112,14 @@ def scaled_features(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both sets of features, scaled by the first; piece by piece where that is larger than memory."""
     scaler = settings.scaler()
+    if not _takes_sparse(settings):
+        X_train, X_test = _made_dense(settings, X_train), _made_dense(settings, X_test)
     refuse_lost_squares(settings.scale, X_train, X_test)
 
     def scaled(rows: NDArray[Any]) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             result: NDArray[Any] = scaler.transform(rows)
-        if not np.isfinite(result).all():
+        if not np.isfinite(result.data if issparse(result) else result).all():
             raise ValueError(f"--scale {settings.scale} overflowed: some features are too far from all others.")
         return result
 
@@ -125,10 +134,29 @@ def scaled_features(
     return mapped_rows(scaled, X_train, X_train.shape[1], X_train.dtype), scaled(X_test)
 
 
+def _takes_sparse(settings: Settings) -> bool:
+    """Whether features may stay sparse: neither the model nor the scale fills in zeros."""
+    return settings.scale in ("none", "unit") and takes_sparse(settings.estimator())
+
+
+def _made_dense(settings: Settings, X: Any) -> NDArray[Any]:
+    """Features that have to be dense; ValueError where there is no room for that."""
+    if not issparse(X):
+        return X
+    needs = f"--model {settings.model}" if settings.scale in ("none", "unit") else f"--scale {settings.scale}"
+    instead = "use --model svm, ridge or neighbors, with --kernel linear, rbf or ntk and --scale none or unit"
+    check_room(f"{needs} takes sparse features as dense ones: a table of {X.shape[0]} rows and {X.shape[1]} columns",
+               float(X.dtype.itemsize * X.shape[0]) * X.shape[1], instead)  # fmt: skip
+    return dense(X)
+
+
 def refuse_lost_squares(scale: str, X_train: NDArray[Any], X_test: NDArray[Any]) -> None:
     """Raise ValueError where squares of features overflow or vanish: they would become zeros, or stay as they are."""
     if scale == "unit":  # one row at a time, in its own precision
         for X in (X_train, X_test):
+            if issparse(X):
+                _refuse_lost_sums(scale, SparseRows(X).largest_entries, X.shape[1], X.dtype)
+                continue
             for _, rows in row_pieces(X):
                 _refuse_lost_sums(scale, np.abs(rows).max(axis=1), X.shape[1], X.dtype)
     elif scale == "standard":  # one column at a time, in double precision

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcert.engine.sparse import dense
+
 # Pictures are thumbnails; larger images are thinned out.
 _LARGEST = 64
 
@@ -25,7 +27,7 @@ def pictures_of(X: NDArray[Any], rows: NDArray[np.int64], shape: tuple[int, ...]
     """Pictures of some rows, grey or in colour, on one scale of brightness; none with other numbers of channels."""
     if shape[0] not in (1, 3):
         return {}
-    pixels = np.moveaxis(np.asarray(X[rows], np.float64).reshape(-1, *shape), 1, -1)
+    pixels = np.moveaxis(np.asarray(dense(X[rows]), np.float64).reshape(-1, *shape), 1, -1)
     pixels = pixels[..., 0] if shape[0] == 1 else pixels
     step = max(1, -(-max(pixels.shape[1:3]) // _LARGEST))
     pixels = pixels[:, ::step, ::step]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from flipcert.datasets.table import Table
+from flipcert.engine.sparse import changed_rows
 from flipcert.labels.threats import DELETIONS, EDITS, FLIPS, INSERTIONS, REPLACEMENTS, SOURCES
 from flipcert.runs.operations import DELETE, FLIP, INSERT, REPLACE
 from flipcert.runs.training import fit
@@ -60,8 +61,7 @@ def replay_lines(
     size = len(lines)
     if threat == SOURCES.name:
         size = _n_sources(lines, train)
-    X = np.delete(np.asarray(X), gone, axis=0) if gone else X
-    X = np.concatenate([X, np.asarray(come, X.dtype)]) if come else X
+    X = changed_rows(X, np.array(gone, np.int64), np.asarray(come, X.dtype)) if gone or come else X
     labels = np.append(np.delete(labels, gone), np.asarray(come_labels, labels.dtype)) if gone or come else labels
     trusted, givers = train.trusted, train.givers
     if gone or come:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.datasets.table import Table
+from flipcert.engine.sparse import of_type
 from flipcert.labels.labels import Labels
 from flipcert.labels.sources import Sources, check_sources
 from flipcert.labels.threats import SOURCES
@@ -73,7 +74,7 @@ def _of_weights(model: CertifiedByWeights, X: NDArray[Any], alone: NDArray[np.in
     def powers(_: Any, rows: Any) -> NDArray[np.bool_]:
         return np.asarray(rows.powers())
 
-    inputs = np.asarray(X[alone], linear.weights.dtype)
+    inputs = of_type(X[alone], linear.weights.dtype)
     does = np.concatenate(linear.map_rows(inputs, powers, threat=SOURCES))
     changed, first = np.count_nonzero(does, axis=0), alone[does.argmax(axis=0)]
 
@@ -85,7 +86,7 @@ def _of_weights(model: CertifiedByWeights, X: NDArray[Any], alone: NDArray[np.in
         alone_in_the_world = replace(
             linear, labels=Labels.of(labels.codes, labels.n_classes, trusted, labels.space_is_fixed, labels.sources)
         )
-        (witness,) = alone_in_the_world.witnesses(np.asarray(X[row : row + 1], linear.weights.dtype), threat=SOURCES)
+        (witness,) = alone_in_the_world.witnesses(of_type(X[row : row + 1], linear.weights.dtype), threat=SOURCES)
         return row, model.classes_[labels.codes if witness is None else witness.apply(labels.codes)]
 
     return changed, attack

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from flipcert.classifiers.ridge import KernelRidge
@@ -127,6 +128,12 @@ class SmoothedLinear(KernelRidge):
                 f'flip_probability must be below {limit:.6g} for {space} and method="{self.method}", or '
                 f"the noise would leave no trace of the labels; got {q:g}."
             )
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell who asks that X may not be sparse: what noise does takes all weights at once."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
 
     def _make_weights(self, X: NDArray[Any]) -> Weights:
         weights = super()._make_weights(X)

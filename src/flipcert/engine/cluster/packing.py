@@ -21,6 +21,7 @@ import cloudpickle
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from flipcert.engine.cluster.shared import ALIGNMENT, SharedArrays
 
@@ -136,7 +137,8 @@ class _Packer(cloudpickle.Pickler):  # type: ignore[misc]
 
     def persistent_id(self, value: Any) -> int | None:
         """The number of an array that the receiver has."""
-        return self._known.get(_place(value)) if self._known and isinstance(value, np.ndarray) else None
+        is_rows = isinstance(value, np.ndarray) or (issparse(value) and value.format == "csr")
+        return self._known.get(_place(value)) if self._known and is_rows else None
 
     def reducer_override(self, value: Any) -> Any:
         """How to send what pickle would send otherwise."""
@@ -156,8 +158,10 @@ class _Unpacker(pickle.Unpickler):
         return self._known[number].values
 
 
-def _place(array: NDArray[Any]) -> tuple[Any, ...]:
+def _place(array: Any) -> tuple[Any, ...]:
     """Which numbers an array shows: another array with the same place is the same."""
+    if issparse(array):
+        return array.shape, *map(_place, (array.indptr, array.indices, array.data))
     return array.ctypes.data, array.shape, array.strides, array.dtype.str
 
 

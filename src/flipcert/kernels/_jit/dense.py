@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from flipcert.engine._jit.sparse import squared_apart
 from flipcert.engine.jit import compiled
 from flipcert.kernels._jit.dual import RELU, dual_alone, dual_row, gap_behind, gap_row
 
@@ -17,7 +18,7 @@ NEAR = 2e-7
 
 @compiled
 def dense_kernel(product, X, Z, x_square, z_square, input_scale, weight, bias, activation, leak, tangent, near):
-    """Turn inner products into kernel values, in place.
+    """Turn inner products into kernel values, in place; Z is a matrix, or the three arrays of a sparse one.
 
     ``x_square`` and ``z_square`` are the inner products of the inputs with themselves, ``weight`` and ``bias`` the
     variances of each layer after the first. Gaps of inputs below ``near`` are measured on the inputs.
@@ -84,14 +85,12 @@ def _deviations(square, input_scale, weight, bias, activation, leak):
 @compiled
 def _measure(gap, near, covariance, x, Z, start, x_std, z_std, input_scale, bias):
     """Small gaps of inputs: half the squared distance of both (and the constant of the biases) scaled to norm 1."""
+    filled = np.flatnonzero(x)
     for j in range(gap.size):
         if gap[j] < near:
             side = 1.0 if covariance[j] > 0.0 else -1.0
             to_x, to_z = 1.0 / x_std, side / z_std[j]
-            total = 0.0
-            for k in range(x.size):
-                apart = to_x * np.float64(x[k]) - to_z * np.float64(Z[start + j, k])
-                total += apart * apart
+            total = squared_apart(x, filled, to_x, Z, start + j, to_z)
             gap[j] = 0.5 * (input_scale * total + (math.sqrt(bias) * (to_x - to_z)) ** 2)
 
 

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from flipcert.engine._jit.sparse import squared_apart
 from flipcert.engine.jit import compiled
-
-
-@compiled
-def squared_distance(x, z):
-    """Sum of squared differences in double precision, in the order of the features."""
-    total = 0.0
-    for j in range(x.size):
-        difference = np.float64(x[j]) - np.float64(z[j])
-        total += difference * difference
-    return total
 
 
 @compiled
 def measure_nearest(X, Z, rough, error, n_neighbors, border):
     """Find the neighbours of every row of X among the rows of Z: those at most as far as ``border[t]``.
 
+    Z is a matrix, or the three arrays of a sparse one.
+
     ``rough`` holds squared distances within ``error``, but for a term that all of a row have in common. Only candidates
     near the border are measured, directly; all others become infinite. ``border`` gets the squared distance of the last
     neighbour: whoever ties with it is one too.
     """
-    n_train = Z.shape[0]
+    n_train = rough.shape[1]
     measured = np.empty(n_train)
     for t in range(X.shape[0]):
         reach = np.partition(rough[t], n_neighbors - 1)[n_neighbors - 1] + 4.0 * error[t]
         count = 0
+        filled = np.flatnonzero(X[t])
         for i in range(n_train):
             if rough[t, i] <= reach:
-                rough[t, i] = squared_distance(X[t], Z[i])
+                rough[t, i] = squared_apart(X[t], filled, 1.0, Z, i, 1.0)
                 measured[count] = rough[t, i]
                 count += 1
             else:
