@@ -11,8 +11,8 @@ from benchmarks.records import Record, load
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 SPEED = (
-    "svm", "predict", "attacks", "sources", "rows", "ensembles", "standardised", "fit", "published", "aggregation",
-    "upper", "ridge", "relu", "mnist", "imagenet", "kernels", "network", "cluster", "startup",
+    "svm", "few", "predict", "attacks", "sources", "rows", "ensembles", "standardised", "fit", "published",
+    "aggregation", "upper", "ridge", "relu", "mnist", "imagenet", "kernels", "network", "cluster", "startup",
 )  # fmt: skip
 
 # Above this share for other processes, a ratio says more about the neighbours than about the code.

@@ -253,8 +253,8 @@ class StreamedRows:
         size = counts.size - 1 - int(enough[0]) if enough.size and reach < np.inf else 0
         if size < _OCTAVE:
             return _Selection(t, first, 0.0, int(counts.sum()))
-        # Just below the smallest of this size, so that all of them are above; half of that is an octave down, where only
-        # labels of the class ahead are picked, and negative weights.
+        # Just below the smallest of this size, so that all of them are above; half of that is an octave down, where
+        # only labels of the class ahead are picked, and negative weights.
         octave = slice(size - _OCTAVE, size)
         most = counts[size:].sum() + negative[octave].sum() + min(others[octave].sum(), self._sizes[first])
         return _Selection(t, first, float(np.nextafter(_SMALLEST[size], 0.0)), int(most))
