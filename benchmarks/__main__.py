@@ -20,6 +20,7 @@ from benchmarks.rows import (
     cluster,
     collective,
     ensembles,
+    few_points,
     growth,
     imagenet,
     kernels,
@@ -44,6 +45,7 @@ from benchmarks.settings import QUICK, Settings
 
 GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "svm": stand_alone.rows,
+    "few": few_points.rows,
     "predict": predictions.rows,
     "attacks": attacks.rows,
     "sources": sources.rows,

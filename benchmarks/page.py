@@ -11,7 +11,7 @@ from benchmarks.records import Record, load
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 SPEED = (
-    "svm", "sparse", "predict", "attacks", "sources", "rows", "ensembles", "standardised", "fit", "published",
+    "svm", "few", "sparse", "predict", "attacks", "sources", "rows", "ensembles", "standardised", "fit", "published",
     "aggregation", "upper", "ridge", "relu", "mnist", "imagenet", "kernels", "network", "cluster", "startup",
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ def rows(settings: Settings) -> Iterator[Record]:
                 settings.pairs,
             ),
             unit="×",
-            target=1.5,
+            target=1.2 if scaling == "given" else 1.3,
             method="certify over the product, in turns; fitting, which only keeps the features, is left out",
             data=features.name,
             checked=checked,
