@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import flipcert
-from flipcert.collective.bound import Search
 from flipcert.collective.cuts import cuts_of
 from flipcert.collective.effects import Columns
 from flipcert.collective.label_effects import LabelEffects
 from flipcert.collective.master import solve_master
 from flipcert.collective.points import LinearPoints
+from flipcert.collective.search import Search
 from flipcert.engine.clock import working_time
 from tests.helpers.collective_oracle import most_changed, naive_coefficients
 
@@ -90,7 +90,7 @@ def test_the_program_on_few_columns_is_solved():
         n, budget = int(rng.integers(1, 60)), int(rng.integers(1, 8))
         point, unit = np.repeat(np.arange(n_points), each), np.sort(rng.integers(0, n, n))
         matrix = rng.random((point.size, n)) * (rng.random((point.size, n)) < 0.4) * rng.choice([0.2, 0.5, 1.0])
-        solution = solve_master(matrix, point, unit, n_points, budget, 1e-4, working_time() + 60)
+        solution = solve_master(matrix, point, unit, np.ones(n_points), budget, 1e-4, working_time() + 60, np.ones(n))
         of_points = np.eye(n_points)[point]
         left = np.block(
             [
@@ -107,5 +107,5 @@ def test_the_program_on_few_columns_is_solved():
 
 def test_a_program_without_time_is_cut_short():
     matrix, point = np.ones((3, 4)), np.arange(3)
-    solution = solve_master(matrix, point, np.arange(4), 3, 2, 1e-6, working_time() - 1.0)
+    solution = solve_master(matrix, point, np.arange(4), np.ones(3), 2, 1e-6, working_time() - 1.0, np.ones(4))
     assert np.all(solution.shares >= 0.0)

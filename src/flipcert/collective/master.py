@@ -1,6 +1,6 @@
 """The linear program behind a collective bound on the columns seen so far, solved by an interior-point method.
 
-    maximise  sum b_t   subject to   b_t <= (G x)_j  for every cut j of t,   b <= 1,   x >= 0,
+    maximise  sum w_t b_t   subject to   b_t <= (G x)_j  for every cut j of t,   b <= 1,   x >= 0,
               sum of cost * x <= r,   and at most one choice a unit.
 
 G is dense, with a few hundred to a few thousand rows and columns: Cholesky factors of whichever side is shorter make
@@ -85,38 +85,38 @@ def solve_master(
     matrix: Vector,
     point: NDArray[np.int64],
     unit: NDArray[np.int64],
-    n_points: int,
-    budget: int,
+    weight: Vector,
+    budget: float,
     tolerance: float,
     deadline: float,
-    costs: NDArray[np.int64] | None = None,
+    cost: Vector,
 ) -> Solution:
     """Solve the program to a relative gap of ``tolerance``, or as far as there is time.
 
-    Rows of the matrix ascend by point, columns by unit. Columns cost 1 each, unless told otherwise.
+    Rows of the matrix ascend by point, columns by unit. ``weight`` is that of each point.
     """
-    cost = np.ones(unit.size) if costs is None else costs.astype(np.float64)
+    n_points = weight.size
     starts = np.flatnonzero(np.diff(unit, prepend=-1))
     places = np.searchsorted(unit[starts], unit)
-    program = _Program(matrix, point, places, cost, starts, float(budget), n_points)
+    program = _Program(matrix, point, places, cost, starts, budget, n_points)
     # Primal variables and slacks of the inequalities; their multipliers and the reduced costs.
     chosen, changed = np.full(unit.size, min(0.5, budget / cost.sum())), np.full(n_points, 0.5)
-    right = (np.zeros(point.size), np.ones(n_points), np.array([float(budget)]), np.ones(starts.size))
+    right = (np.zeros(point.size), np.ones(n_points), np.array([budget]), np.ones(starts.size))
     left = program.rows(chosen, changed)
     slack: tuple[Vector, ...] = tuple(np.maximum(own - used, 0.1) for own, used in zip(right, left, strict=True))
-    share = 0.5 / np.bincount(point, minlength=n_points)[point]
+    share = 0.5 * (weight / np.bincount(point, minlength=n_points))[point]
     worth = matrix.T @ share
-    count = min(budget, worth.size)
-    price = max(float(np.partition(worth / cost, -count)[-count]), 0.01)
+    count = int(max(1, min(budget, worth.size)))
+    price = max(float(np.partition(worth / np.maximum(cost, 1.0), -count)[-count]), 0.01)
     more = np.maximum(0.1, np.maximum.reduceat(worth - price * cost, starts) + 0.1)
-    y: tuple[Vector, ...] = (share, np.full(n_points, 0.5), np.array([price]), more)
+    y: tuple[Vector, ...] = (share, 0.5 * weight, np.array([price]), more)
     reduced: tuple[Vector, ...] = (np.maximum(0.1, price * cost + more[places] - worth), np.full(n_points, 0.2))
     v: tuple[Vector, ...] = (chosen, changed)
-    best, smallest = Solution(float(n_points), share, chosen, changed), np.inf
+    best, smallest = Solution(float(weight.sum()), share, chosen, changed), np.inf
     with np.errstate(all="ignore"):
         for _ in range(_MOST_STEPS):
             primal = tuple(b - a - s for b, a, s in zip(right, program.rows(*v), slack, strict=True))
-            aim = (np.zeros(unit.size), np.ones(n_points))
+            aim = (np.zeros(unit.size), weight)
             dual = tuple(c - a + z for c, a, z in zip(aim, program.columns(y), reduced, strict=True))
             pairs = [*zip(v, reduced, strict=True), *zip(slack, y, strict=True)]
             count = sum(p.size for p, _ in pairs)
@@ -127,7 +127,7 @@ def solve_master(
                 break  # rounding has the upper hand
             if gap + wrong < smallest:
                 best, smallest = Solution(value, np.maximum(y[0], 0.0), v[0], v[1]), gap + wrong
-            close = abs(value - v[1].sum()) <= tolerance * max(1.0, abs(value))
+            close = abs(value - weight @ v[1]) <= tolerance * max(1.0, abs(value))
             if (close and wrong < 1e-6) or working_time() > deadline:
                 break
             try:
