@@ -47,7 +47,7 @@ def _findings(*names: str) -> Callable[[Tables], Answer]:
 
     def answer(tables: Tables) -> Answer:
         return "", [
-            f"[{figure.number}](#{figure.name}), {f.instance}: {f.verdict}. {f.text}"
+            f"[{figure.number or 'all data'}](#{figure.name}), {f.instance}: {f.verdict}. {f.text}"
             for figure in (load(name) for name in names if name in tables)
             for f in judge(figure, tables[figure.name])
             if f.claim is figure.claims[0]
@@ -131,7 +131,9 @@ _QUESTIONS: dict[str, Callable[[Tables], Answer]] = {
     ),
     "On MNIST, does it decline sharply and then stay level?": _verdicts("declines-then-levels", "figure-2b"),
     "Does it fall with N for strongly regularised ridge regression, by as much?": _findings("figure-2c", "figure-2d"),
-    "Does regularisation turn the trend, and where?": _findings("regularisation-cifar10", "regularisation-mnist"),
+    "Does regularisation turn the trend, and where?": _findings(
+        "regularisation", "regularisation-cifar10", "regularisation-mnist"
+    ),
     "Is there nothing to gain from white-box knowledge at low regularisation?": _improvement,
     "What does small C cost?": _findings("small-c", "small-c-ensembles"),
     "At which N does white-box meet black-box?": _meetings,

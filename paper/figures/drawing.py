@@ -9,7 +9,7 @@ import numpy as np
 
 from paper.colours import COLOURS
 from paper.figures.figure import Figure
-from paper.figures.measures import MARK, is_near
+from paper.figures.measures import MARK, ensembles, is_near, power
 from paper.figures.rules.other import seconds_a_point
 from paper.figures.table import Row
 from paper.figures.verdicts import marked
@@ -29,6 +29,7 @@ def draw(figure: Figure, rows: Sequence[Row]) -> Any:
     """Draw a figure as a matplotlib figure."""
     panel: Callable[[Any, Figure, list[Row], Sequence[Row]], None] = {
         "medians": _medians,
+        "trends": _trends,
         "curves": _curves,
         "times": _times,
         "small-c": _small_c,
@@ -42,7 +43,7 @@ def draw(figure: Figure, rows: Sequence[Row]) -> Any:
         axes.grid(alpha=0.3)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_title(name, fontsize=10)
+        axes.set_title("" if name.startswith("all") else name, fontsize=10)
         panel(axes, figure, own, rows)
     _add_legends(canvas)
     return canvas
@@ -174,6 +175,27 @@ def _medians_by_reg(axes: Any, rows: list[Row], regs: list[float]) -> None:
             marker=_MARKERS[place % len(_MARKERS)], markersize=5, linestyle="-" if len(own) > 2 else "",
             label=f"reg {reg:g}" + (f" {MARK}" if any(map(is_near, own)) else ""),
         )  # fmt: skip
+
+
+def _trends(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) -> None:
+    """The power of N with which medians grow, against regularisation beside the kernel."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(name) for name in ("data", "scale", "activation")), []).append(row)
+    for place, (key, own) in enumerate(groups.items()):
+        points = []
+        for reg in sorted({row["reg"] for row in own}):
+            first, *_, last = ensembles([row for row in own if row["reg"] == reg])
+            points.append((first["reg_over_diag"], power(first, last)))
+        named = zip(("data", "scale", "activation"), key, strict=True)
+        axes.plot(
+            *zip(*points, strict=True), color=COLOURS[place % len(COLOURS)], marker=_MARKERS[place % len(_MARKERS)],
+            linestyle="-" if len(points) > 2 else "", linewidth=1.4, markersize=5,
+            label=", ".join(in_words(name, value) for name, value in named if value is not None)
+            + (f" {MARK}" if any(map(is_near, own)) else ""),
+        )  # fmt: skip
+    axes.axhline(0, color="black", linewidth=1)
+    axes.set(xscale="log", xlabel="reg / mean diag Q", ylabel="power of N of the median")
 
 
 def _curves(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) -> None:

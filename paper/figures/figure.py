@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _DECLARED = Path(__file__).parent / "declared"
-FORMS = ("medians", "curves", "times", "small-c")
+FORMS = ("medians", "trends", "curves", "times", "small-c")
 _SETTINGS = ("data", "model", "scale", "partitions")
 # Settings that most cells do not have.
 _SELDOM = ("seed", "points")

@@ -116,7 +116,9 @@ def test_a_trend_that_turns():
     rows = trends((1.0, (10, 300)), (3.0, (100, 120)), (5.0, (200, 100)))
     finding = found("regularisation-cifar10", rows, "turns")
     assert finding.verdict == REPRODUCED
-    assert "turns between reg 1 and 5." in finding.text
+    assert "turns between reg 1 and 5, which are 0.5 and 2.5 of mean diag Q." in finding.text
+    assert verdict("regularisation", rows, "turns-somewhere") == REPRODUCED
+    assert verdict("regularisation", rows[:4], "turns-somewhere") == NOT
     assert "From N = 10 to 1000: reg 1 (0.5 of mean diag Q): 10 to 300, N^+0.74" in finding.text
     assert verdict("regularisation-cifar10", rows[:4], "turns") == NOT
     assert verdict("regularisation-cifar10", rows, "grows-almost-linearly") == IN_SHAPE

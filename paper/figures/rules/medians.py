@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import inf, sqrt
 
 from paper.figures.measures import before_meeting, ensembles, power, spread, where_they_meet
 from paper.figures.rules.rule import IN_SHAPE, NOT, REPRODUCED, Judged, Rule, Thresholds, graded
@@ -68,13 +68,17 @@ def _turns(given: Thresholds, rows: Sequence[Row]) -> Judged:
             f"reg {reg:g} ({first['reg_over_diag']:.2g} of mean diag Q): {first['median']}{through} to "
             f"{last['median']}, N^{grows:+.2f}"
         )
-    low, high = given["turn"]
+    low, high = given.get("turn", (0, inf))
     if not (rising and falling):
         verdict, turn = NOT, "Only one of the two trends shows." if rising or falling else "There is no trend."
     elif max(rising) < min(falling):
         within = low <= max(rising) and min(falling) <= high
         verdict = graded(within, True)
-        turn = f"The trend turns between reg {max(rising):g} and {min(falling):g}."
+        beside = {row["reg"]: row["reg_over_diag"] for row in rows}
+        turn = (
+            f"The trend turns between reg {max(rising):g} and {min(falling):g}, which are {beside[max(rising)]:.2g} "
+            f"and {beside[min(falling)]:.2g} of mean diag Q."
+        )
     else:
         verdict, turn = NOT, "Rising and falling do not follow the order of reg."
     return verdict, f"{turn} From N = {first['partitions']} to {last['partitions']}: {'; '.join(told)}."
@@ -126,6 +130,12 @@ RULES = {
         "from the smallest to the largest N the median grows faster than N^{power:g} for small reg and falls faster "
         "than N^-{power:g} for large reg, and what lies between is within reg {turn[0]:g} to {turn[1]:g}; in shape: it "
         "turns elsewhere",
+        _turns,
+        ("partitions", "reg"),
+    ),
+    "turns-somewhere": Rule(
+        "from the smallest to the largest N the median grows faster than N^{power:g} for small reg and falls faster "
+        "than N^-{power:g} for large reg, wherever it turns; nothing less counts as in shape",
         _turns,
         ("partitions", "reg"),
     ),
