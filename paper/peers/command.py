@@ -27,6 +27,7 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--digits", action="store_true", help="the bundled digits in place of all data")
     parser.add_argument("--data", type=Path, help="folder of data; FLIPCERT_DATA or the user's cache if not given")
     parser.add_argument("--only", choices=Plan.data, help="one of the data sets")
+    parser.add_argument("--points", type=int, help="certify the first so many test points; all if not given")
     parser.add_argument("--out", "-o", type=Path, default=Path("reproduction"), help="folder to write to")
     parser.add_argument("--jobs", "-j", type=int, help="threads; all cores if not given")
     options = parser.parse_args(arguments)
@@ -47,5 +48,7 @@ def main(options: argparse.Namespace) -> None:
         # Every file is looked at before the first long job.
         for name in names:
             read(name)
-        rows = study(replace(plan, data=names), options.out, read, say, options.jobs)
-    print(f"Results: {save(rows, options.out / 'results')}")
+        asked = replace(plan, data=names, points=options.points)
+        for rows in study(asked, options.out, read, say, options.jobs):
+            page = save(rows, options.out / "results")
+    print(f"Results: {page}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,15 @@ class Plan:
         Candidates of each hyper-parameter at most, for a quick look; None for all.
     seconds : float
         Time for one attack on all points, all numbers of flips together.
+    points : int or None
+        How many of the first test points are certified; None for all.
     """
 
     data: tuple[str, ...] = ("mnist", "cifar10")
     trusted: int = TRUSTED
     values: int | None = None
     seconds: float = 240.0
+    points: int | None = None
 
 
 QUICK = Plan(trusted=300, values=2, seconds=2.0)
@@ -59,10 +62,13 @@ QUICK = Plan(trusted=300, values=2, seconds=2.0)
 
 def study(
     plan: Plan, folder: Path, load: Callable[[str], Source], say: Callable[[str], None], n_jobs: int | None = None
-) -> list[Row]:
-    """The table: one row for each method and data set; what is kept in the folder is not computed again."""
-    cells = Cells(folder, load, say, n_jobs)
-    return [row for data in plan.data for method in METHODS for row in _rows(plan, method, data, cells)]
+) -> Iterator[list[Row]]:
+    """The rows of the table so far, after each method; what is kept in the folder is not computed again."""
+    cells, rows = Cells(folder, load, say, n_jobs), list[Row]()
+    for data in plan.data:
+        for method in METHODS:
+            rows += _rows(plan, method, data, cells)
+            yield rows
 
 
 def _rows(plan: Plan, method: Method, data: str, cells: Cells) -> list[Row]:
@@ -80,7 +86,8 @@ def _rows(plan: Plan, method: Method, data: str, cells: Cells) -> list[Row]:
 
     (choice,) = cells.kept({**identity, "part": "choice"}, data, chosen)
     settings = json.loads(choice["settings"])
-    found = cells.kept({**identity, "settings": choice["settings"], "part": "certificates"}, data, certified)
+    more = {"settings": choice["settings"], "points": plan.points, "part": "certificates"}
+    found = cells.kept({**identity, **more}, data, certified)
     named = {"data": data, "method": method.name, "source": method.source, "proof": method.proof}
     return [{**named, **row, **choice} for row in found]
 
@@ -113,7 +120,8 @@ def _choose(plan: Plan, method: Method, source: Source, n_jobs: int | None) -> R
 
 def _certified(plan: Plan, method: Method, settings: Mapping[str, Any], whole: Source, n_jobs: int | None) -> list[Row]:
     """What is certified of the test set, with the trusted rows left out."""
-    source = replace(whole, X_train=whole.X_train[plan.trusted :], y_train=whole.y_train[plan.trusted :])
+    shown = whole.first(whole.y_train.size, whole.y_test.size if plan.points is None else plan.points)
+    source = replace(shown, X_train=shown.X_train[plan.trusted :], y_train=shown.y_train[plan.trusted :])
     correct, radius, exact, n_train, seconds, model, X_test = _radii(method, settings, source, n_jobs)
     row = {
         "n_train": n_train,

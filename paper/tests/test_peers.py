@@ -31,7 +31,7 @@ PLAN = peers.Plan(("cifar10",), trusted=200, values=2, seconds=1.0)
 
 
 def test_rows_say_what_the_estimators_say(few_methods, source, tmp_path):
-    rows = peers.study(PLAN, tmp_path, lambda name: source, lambda line: None)
+    *_, rows = peers.study(PLAN, tmp_path, lambda name: source, lambda line: None)
     assert [row["method"] for row in rows] == [*FEW, FEW[-1]]
     assert {row["n_train"] for row in rows} == {500}
     for row in rows:
@@ -63,7 +63,7 @@ def test_nothing_but_trusted_rows_decides_what_is_chosen(few_methods, source, tm
     for place, y in enumerate((source.y_train, np.roll(source.y_train, 1))):
         y = np.concatenate([source.y_train[:200], y[200:]])
         attacked = peers.replace(source, y_train=y)
-        rows = peers.study(PLAN, tmp_path / str(place), lambda name, found=attacked: found, lambda line: None)
+        *_, rows = peers.study(PLAN, tmp_path / str(place), lambda name, found=attacked: found, lambda line: None)
         choices.append([(row["settings"], row["share_on_trusted"]) for row in rows])
     assert choices[0] == choices[1]
 
@@ -77,16 +77,16 @@ def test_a_stopped_comparison_goes_on(few_methods, source, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        peers.study(PLAN, tmp_path, lambda name: source, stop)
+        list(peers.study(PLAN, tmp_path, lambda name: source, stop))
     again = []
-    rows = peers.study(PLAN, tmp_path, lambda name: source, again.append)
+    *_, rows = peers.study(PLAN, tmp_path, lambda name: source, again.append)
     assert said[:3] == ["reading cifar10", "cifar10: SS-DPA: choosing", "cifar10: SS-DPA: certifying"]
     assert again[:2] == ["reading cifar10", "cifar10: Finite Aggregation: choosing"]
     assert len(rows) == 5
 
 
 def test_the_command_makes_table_and_page(few_methods, paper, tmp_path):
-    said = paper("peers", "--quick", "--digits", "--only", "mnist", "--out", tmp_path)
+    said = paper("peers", "--quick", "--digits", "--only", "mnist", "--points", 40, "--out", tmp_path)
     assert f"Results: {tmp_path}/results/{PAGE}" in said.out
     rows = read_table(tmp_path / "results" / TABLE)
     page = (tmp_path / "results" / PAGE).read_text()
@@ -94,6 +94,7 @@ def test_the_command_makes_table_and_page(few_methods, paper, tmp_path):
     assert "| SS-DPA | sound |" in page
     assert "one ridge regression, all points together" in page
     assert "over 600" in page
+    assert "1,200 training rows, 40 test points" in page
 
 
 def made_up(name, source, certified, proof=SOUND, **more):
