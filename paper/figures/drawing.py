@@ -159,6 +159,9 @@ def _band(axes: Any, rows: list[Row]) -> None:
     ends = [[end(row["median"] for row in rows if row["partitions"] == n) for n in sizes] for end in (min, max)]
     if sizes:
         axes.fill_between(sizes, *ends, color=COLOURS[5], alpha=0.5, linewidth=0, label="random partitions")
+        # Its ends, over all lines: it may be narrower than they are.
+        for end in ends:
+            axes.plot(sizes, end, "_", color="black", markersize=9, zorder=5)
 
 
 def _medians_by_reg(axes: Any, rows: list[Row], regs: list[float]) -> None:
