@@ -126,7 +126,7 @@ METHODS = (
     Method("one ridge regression", "ScaLabelCert", SOUND, _ridge, {"scale": SCALES, "reg": REGS}),
     Method("ensemble of SVMs", "EnsembleCert", SOUND, _svms, {"scale": SCALES, "partitions": _PARTITIONS}),
     Method("ensemble of ridge regressions", "EnsembleCert", SOUND, _votes(), _BLACK_BOX),
-    Method("their run-off, white-box", "flipcert", SOUND, _votes("runoff"), _BLACK_BOX),
+    Method("Run-Off Election, white-box", "their vote, our flip costs", SOUND, _votes("runoff"), _BLACK_BOX),
     Method(
         "label spreading",
         "flipcert",

@@ -10,6 +10,8 @@ from paper.figures.drawing import panels
 from paper.figures.figure import all_figures
 from paper.figures.page import render
 from paper.figures.reproduction import PAGE, read_results
+from paper.figures.table import read_table
+from paper.peers import page as peers
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -18,8 +20,13 @@ def test_committed_tables_make_the_committed_page():
     assert render(read_results(RESULTS)) == (RESULTS / PAGE).read_text()
 
 
+def test_the_committed_comparison_is_made_from_its_table():
+    assert peers.render(read_table(RESULTS / peers.TABLE)) == (RESULTS / peers.PAGE).read_text()
+
+
 def test_every_table_has_its_plot_and_every_plot_its_table():
     tables, plots = ({path.stem for path in RESULTS.glob(f"*.{kind}")} for kind in ("parquet", "webp"))
+    tables -= {"peers"}
     assert tables == plots
     assert tables <= {figure.name for figure in all_figures()}
 
