@@ -36,6 +36,10 @@ def _chosen(arguments: list[str]) -> tuple[Callable[[list[str]], None], list[str
         from paper.tangent.command import run as tangent
 
         return tangent, arguments[1:]
+    if arguments[:1] == ["peers"]:
+        from paper.peers.command import run as peers
+
+        return peers, arguments[1:]
     if arguments[:1] == ["features"]:
         from paper.features.command import run as features
 

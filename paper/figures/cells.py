@@ -131,21 +131,21 @@ class _Fitted:
 
     def certificates_row(self) -> Row:
         """What is certified."""
-        (X_test, model), source = self._fit, self._cells.source(self._cell.data)
+        X_test, model = self._fit
         self._cells.say(f"{self._name}: certifying")
         start = time.perf_counter()
         certificates = _quietly(model.certify, X_test)
         seconds = {**self._seconds, "seconds_certify": time.perf_counter() - start}
-        return certified(certificates, source, self._cells.sizes(self._cell), self._cell["reg"]) | seconds
+        return certified(certificates, self._source, self._cells.sizes(self._cell), self._cell["reg"]) | seconds
 
     def published_row(self) -> Row:
         """What the paper's own bounds certify."""
-        (X_test, model), source = self._fit, self._cells.source(self._cell.data)
+        X_test, model = self._fit
         self._cells.say(f"{self._name}: the paper's bounds")
         start = time.perf_counter()
         bounds = published_radii(model, X_test)
         seconds = time.perf_counter() - start
-        return published(bounds, model.predict(X_test) == source.y_test) | {"seconds_published": seconds}
+        return published(bounds, model.predict(X_test) == self._source.y_test) | {"seconds_published": seconds}
 
     def times_row(self) -> Row:
         """How long the parts of the work take."""
@@ -154,14 +154,19 @@ class _Fitted:
         return time_parts(model, X_test[:_TIMED]) | {"timed_fit": self._seconds["seconds_fit"] / X_test.shape[0]}
 
     @cached_property
+    def _source(self) -> Source:
+        source = self._cells.source(self._cell.data)
+        return source if self._cell.points is None else source.first(source.y_train.size, self._cell.points)
+
+    @cached_property
     def _fit(self) -> tuple[NDArray[Any], Any]:
         start = time.perf_counter()
         X_train, X_test, model = self._cells.inputs(self._cell.data).prepare(self._cell, self._cells.say)
         prepared = time.perf_counter()
         self._cells.say(f"{self._name}: fitting")
-        _quietly(model.fit, X_train, self._cells.source(self._cell.data).y_train)
+        _quietly(model.fit, X_train, self._source.y_train)
         self._seconds = {"seconds_prepare": prepared - start, "seconds_fit": time.perf_counter() - prepared}
-        return X_test, model
+        return X_test[: self._cell.points], model
 
 
 def _quietly(call: Callable[..., Any], *arguments: Any) -> Any:
@@ -176,4 +181,5 @@ def describe(cell: Cell) -> str:
     options = " ".join(f"{name} {value}" for name, value in cell.options)
     scale = "" if cell.scale == "none" else f" ({cell.scale})"
     count = "one model" if cell.partitions == 1 else f"{cell.partitions} partitions"
-    return f"{cell.data}{scale} {cell.model} {options}, {count}".replace(" ,", ",")
+    seed = "" if cell.seed is None else f" at random ({cell.seed})"
+    return f"{cell.data}{scale} {cell.model} {options}, {count}{seed}".replace(" ,", ",")

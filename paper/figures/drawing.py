@@ -9,36 +9,33 @@ import numpy as np
 
 from paper.colours import COLOURS
 from paper.figures.figure import Figure
+from paper.figures.measures import MARK, ensembles, is_near, power
+from paper.figures.rules.other import seconds_a_point
 from paper.figures.table import Row
+from paper.figures.verdicts import marked
+from paper.figures.words import in_words
 
-_MARKERS = "os^DvP*X"
-_COLUMNS = 4
-_WORDS = {
-    "none": "features as given",
-    "standard": "standardised",
-    "unit": "rows of length one",
-    "svm": "SVM",
-    "ridge": "ridge",
-    "network": "gradient bounding",
-    "cifar10": "CIFAR-10",
-    "mnist": "MNIST",
-    "mnist-1-vs-7": "MNIST 1-vs-7",
-    "linear": "linear",
-    "relu": "ReLU",
-}
-_SYMBOLS = {"partitions": "N", "flip_probability": "q", "reg": "reg", "clip": "clip"}
+_MARKERS = "os^DvP*Xhp"
+_COLUMNS = 3
+# Labels that one legend may hold.
+_LABELS = 12
+# The least and the largest regularisation of all figures, as powers of ten: each has one colour everywhere.
+_REGS = (-4, 3)
+# What may tell lines of a panel apart, in the order in which it is said.
+_TOLD = ("model", "scale", "activation", "method", "clip", "reg", "partitions")
 
 
 def draw(figure: Figure, rows: Sequence[Row]) -> Any:
     """Draw a figure as a matplotlib figure."""
-    panel: Callable[[Any, Figure, list[Row]], None] = {
+    panel: Callable[[Any, Figure, list[Row], Sequence[Row]], None] = {
         "medians": _medians,
+        "trends": _trends,
         "curves": _curves,
         "times": _times,
         "small-c": _small_c,
     }[figure.form]
     groups = list(panels(figure, rows))
-    columns = min(_COLUMNS, len(groups))
+    columns = 2 if len(groups) == 4 else min(_COLUMNS, len(groups))
     lines = -(-len(groups) // columns)
     canvas = _canvas(columns, lines)
     for place, (name, own) in enumerate(groups):
@@ -46,21 +43,21 @@ def draw(figure: Figure, rows: Sequence[Row]) -> Any:
         axes.grid(alpha=0.3)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_title(name, fontsize=10)
-        panel(axes, figure, own)
+        axes.set_title("" if name.startswith("all") else name, fontsize=10)
+        panel(axes, figure, own, rows)
     _add_legends(canvas)
     return canvas
 
 
 def _add_legends(canvas: Any) -> None:
-    """One legend below all panels if one of them has all lines, else one in each, where curves have fallen."""
-    found = [_lines_of(axes) for axes in canvas.axes]
-    most = max(found, key=len)
-    if all(most.get(line) for lines in found for line in lines):
-        labels = [label for label, _ in most]
-        canvas.legend(
-            most.values(), labels, loc="outside lower center", ncols=min(len(labels), 6), frameon=False, fontsize=8
-        )
+    """One legend below all panels if every label has one colour and they are few, else one in each panel."""
+    found: dict[tuple[str, Any], Any] = {}
+    for axes in canvas.axes:
+        found |= {key: handle for key, handle in _lines_of(axes).items() if key not in found}
+    labels = [label for label, _ in found]
+    if len(set(labels)) == len(labels) <= _LABELS:
+        columns = min(len(labels), 4 if len(canvas.axes) > 1 else 2)
+        canvas.legend(found.values(), labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     else:
         for axes in canvas.axes:
             axes.legend(loc="upper right", frameon=False, fontsize=7)
@@ -85,24 +82,17 @@ def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]
         groups = {key: beside + own for key, own in groups.items()}
     for key, own in groups.items():
         shown = [in_words(name, value) for name, value in zip(figure.panels, key, strict=True) if value is not None]
-        yield ", ".join(shown) or "all", own
+        name = ", ".join(shown) or "all"
+        yield (name if figure.study else marked(name, figure, own)), own
 
 
-def in_words(name: str, value: Any) -> str:
-    """A setting as a reader would say it."""
-    if name == "size":
-        return f"{value} samples"
-    if name in _SYMBOLS:
-        return f"{_SYMBOLS[name]} = {value:g}"
-    return _WORDS.get(value, str(value))
-
-
-def line_name(figure: Figure, row: Row, rows: Sequence[Row]) -> str:
-    """What tells the line of a row apart from the others of its panel."""
-    names = ("model", "method", "clip", "reg", "activation", "partitions")
-    varied = [name for name in names if name not in figure.panels and len({other.get(name) for other in rows}) > 1]
+def line_name(figure: Figure, row: Row, whole: Sequence[Row]) -> str:
+    """What tells the line of a row apart from others of its figure, marked where it is an instance near one class."""
+    varied = [name for name in _TOLD if name not in figure.panels and len({other.get(name) for other in whole}) > 1]
     shown = [in_words(name, row[name]) for name in varied if row.get(name) is not None]
-    return ", ".join(shown) or in_words("model", row["model"])
+    return (", ".join(shown) or in_words("model", row["model"])) + (
+        f" {MARK}" if is_near(row) and "partitions" in figure.panels else ""
+    )
 
 
 def _canvas(columns: int, lines: int) -> Any:
@@ -114,24 +104,16 @@ def _canvas(columns: int, lines: int) -> Any:
     return Canvas(figsize=(width * columns, 3.2 * lines + 0.4), layout="constrained")
 
 
-def _medians(axes: Any, figure: Figure, rows: list[Row]) -> None:
+def _medians(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) -> None:
     """Median certified robustness against the number of partitions; one model alone is a level line."""
-    alone = [row for row in rows if row["partitions"] == 1]
-    ensembles = sorted((row for row in rows if row["partitions"] > 1), key=lambda row: row["partitions"])
-    lines: dict[str, tuple[str, dict[str, Any]]] = {
-        "median_upper": ("white-box, upper", {"color": COLOURS[1], "marker": "v", "linewidth": 1}),
-        "median": ("white-box, proven", {"color": COLOURS[0], "marker": "o", "linewidth": 2}),
-        "median_published_upper": ("upper, as published", {"color": COLOURS[4], "linestyle": ":", "marker": "2"}),
-        "median_published": ("lower, as published", {"color": COLOURS[2], "linestyle": ":", "marker": "1"}),
-        "median_votes": ("black-box", {"color": COLOURS[6], "linestyle": "--", "marker": "s", "markersize": 4}),
-    }
-    for name, (label, style) in lines.items():
-        known = [(row["partitions"], row[name]) for row in ensembles if row.get(name) is not None]
-        if known:
-            axes.plot(*zip(*known, strict=True), label=label, **style)
-    for row in alone:
-        axes.axhline(row["median"], color=COLOURS[3], linestyle="-.", linewidth=1.2, label="one model, exact")
-    shown = [row["partitions"] for row in ensembles]
+    own = [row for row in rows if row.get("seed") is None]
+    regs = sorted({row["reg"] for row in own if row.get("reg") is not None})
+    shown = sorted({row["partitions"] for row in own if row["partitions"] > 1})
+    if len(regs) > 1:
+        _medians_by_reg(axes, own, sorted({row["reg"] for row in whole}))
+    else:
+        _band(axes, [row for row in rows if row.get("seed") is not None])
+        _medians_of_one(axes, own)
     axes.set_xscale("log")
     axes.set_xticks(shown, [str(n) for n in shown], fontsize=7, rotation=45)
     axes.minorticks_off()
@@ -139,27 +121,109 @@ def _medians(axes: Any, figure: Figure, rows: list[Row]) -> None:
     axes.set(xlabel="partitions", ylabel="median certified flips")
 
 
-def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
+def _medians_of_one(axes: Any, rows: list[Row]) -> None:
+    """All bounds of one instance: broad under thin, so that all show where they coincide."""
+    found = sorted((row for row in rows if row["partitions"] > 1), key=lambda row: row["partitions"])
+    # Two points are no trend.
+    joined = len(found) > 2
+    mark = {"linestyle": "", "markersize": 11}
+    lines: dict[str, tuple[str, dict[str, Any]]] = {
+        "median_upper": ("white-box, upper", {"color": COLOURS[1], "linewidth": 6, "alpha": 0.4, "marker": "."}),
+        "median_published_upper": ("upper, as published", {"color": COLOURS[4], "marker": "2", **mark}),
+        "median_published": ("lower, as published", {"color": COLOURS[2], "marker": "1", **mark}),
+        "median": ("white-box, proven", {"color": COLOURS[0], "marker": "o", "linewidth": 1.6, "markersize": 4}),
+        "median_votes": ("black-box", {"color": COLOURS[6], "linestyle": "--", "marker": "s", "markersize": 4}),
+    }
+    for name, (label, style) in lines.items():
+        known = [(row["partitions"], row[name]) for row in found if row.get(name) is not None]
+        if known:
+            axes.plot(*zip(*known, strict=True), label=label, **style | ({} if joined else {"linestyle": ""}))
+    near = [(row["partitions"], row["median"]) for row in found if is_near(row)]
+    if near:
+        axes.plot(
+            *zip(*near, strict=True),
+            "o",
+            color="black",
+            fillstyle="none",
+            markersize=11,
+            label=f"{MARK} near one class",
+        )
+    for row in rows:
+        if row["partitions"] == 1:
+            axes.axhline(row["median"], color=COLOURS[3], linestyle="-.", linewidth=1.2, label="one model, exact")
+
+
+def _band(axes: Any, rows: list[Row]) -> None:
+    """From least to most over random partitions."""
+    sizes = sorted({row["partitions"] for row in rows})
+    ends = [[end(row["median"] for row in rows if row["partitions"] == n) for n in sizes] for end in (min, max)]
+    if sizes:
+        axes.fill_between(sizes, *ends, color=COLOURS[5], alpha=0.5, linewidth=0, label="random partitions")
+        # Its ends, over all lines: it may be narrower than they are.
+        for end in ends:
+            axes.plot(sizes, end, "_", color="black", markersize=9, zorder=5)
+
+
+def _medians_by_reg(axes: Any, rows: list[Row], regs: list[float]) -> None:
+    """One line for each regularisation, from light to dark."""
+    from matplotlib import colormaps
+
+    for place, reg in enumerate(regs):
+        own = sorted((row for row in rows if row["reg"] == reg), key=lambda row: row["partitions"])
+        if not own:
+            continue
+        colour = colormaps["viridis_r"](0.08 + 0.92 * (np.log10(reg) - _REGS[0]) / (_REGS[1] - _REGS[0]))
+        axes.plot(
+            [row["partitions"] for row in own], [row["median"] for row in own], color=colour, linewidth=1.6,
+            marker=_MARKERS[place % len(_MARKERS)], markersize=5, linestyle="-" if len(own) > 2 else "",
+            label=f"reg {reg:g}" + (f" {MARK}" if any(map(is_near, own)) else ""),
+        )  # fmt: skip
+
+
+def _trends(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) -> None:
+    """The power of N with which medians grow, against regularisation beside the kernel."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(name) for name in ("data", "scale", "activation")), []).append(row)
+    for place, (key, own) in enumerate(groups.items()):
+        points = []
+        for reg in sorted({row["reg"] for row in own}):
+            first, *_, last = ensembles([row for row in own if row["reg"] == reg])
+            points.append((first["reg_over_diag"], power(first, last)))
+        named = zip(("data", "scale", "activation"), key, strict=True)
+        axes.plot(
+            *zip(*points, strict=True), color=COLOURS[place % len(COLOURS)], marker=_MARKERS[place % len(_MARKERS)],
+            linestyle="-" if len(points) > 2 else "", linewidth=1.4, markersize=5,
+            label=", ".join(in_words(name, value) for name, value in named if value is not None)
+            + (f" {MARK}" if any(map(is_near, own)) else ""),
+        )  # fmt: skip
+    axes.axhline(0, color="black", linewidth=1)
+    axes.set(xscale="log", xlabel="reg / mean diag Q", ylabel="power of N of the median")
+
+
+def _curves(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) -> None:
     """Certified accuracy against flips: solid proven, dashed votes alone, shaded what attacks leave open."""
-    single = len(rows) == 1
     for place, row in enumerate(rows):
         colour = COLOURS[place % len(COLOURS)]
-        label = "white-box, proven" if single else line_name(figure, row, rows)
-        if single:
-            # A broad band under the proven line, so that both show where they coincide.
-            axes.step(
-                row["flips"], row["attacked"], where="post", color=COLOURS[1], linewidth=4, alpha=0.55,
-                label="white-box, upper",
-            )  # fmt: skip
-        elif row["share_exact"] < 1 and row["attacked"][-1] == 0:
+        if row["share_exact"] < 1 and row["attacked"][-1] == 0:
             # Only where an attack is known for every point that falls.
             axes.fill_between(
                 row["flips"], row["certified"], row["attacked"], step="post", color=colour, alpha=0.12, linewidth=0
             )
-        axes.step(row["flips"], row["certified"], where="post", color=colour, linewidth=1.5, label=label)
-    for row in _with_votes(figure, rows):
-        label = "black-box" if single or "partitions" in figure.panels else f"N = {row['partitions']}, black-box"
-        axes.step(row["flips"], row["votes"], "--", where="post", color="black", linewidth=1.2, label=label)
+        # Broad under thin, so that both show where they coincide.
+        width = 1.2 + 2.8 * (len(rows) - 1 - place) / max(len(rows) - 1, 1)
+        axes.step(
+            row["flips"], row["certified"], where="post", color=colour, linewidth=width, alpha=0.85,
+            label=line_name(figure, row, whole),
+        )  # fmt: skip
+    shown = _with_votes(figure, rows)
+    for place, row in enumerate(shown):
+        beside = len(shown) > 1 or "partitions" not in figure.panels
+        name = f"{line_name(figure, row, whole)}, black-box" if beside else "black-box"
+        colour = COLOURS[rows.index(row) % len(COLOURS)] if len(shown) > 1 else "black"
+        # Dashes that fall into each other's gaps.
+        dashes = (4.0 * place, (4.0, 4.0 * max(len(shown) - 1, 1)))
+        axes.step(row["flips"], row["votes"], linestyle=dashes, where="post", color=colour, linewidth=1.4, label=name)
     axes.set_xlim(0, max(_shown_to(row) for row in rows))
     axes.set_ylim(0, 1.02)
     axes.set(xlabel="flipped labels", ylabel="certified accuracy")
@@ -168,6 +232,8 @@ def _curves(axes: Any, figure: Figure, rows: list[Row]) -> None:
 def _with_votes(figure: Figure, rows: list[Row]) -> list[Row]:
     """Black-box lines worth drawing: one for each panel of the same votes, or that of the most partitions."""
     known = [row for row in rows if row.get("votes") is not None]
+    if "partitions" in figure.panels and len({row.get("method") for row in known}) == 1:
+        return known
     return [max(known, key=lambda row: row["partitions"])] if known else []
 
 
@@ -178,7 +244,7 @@ def _shown_to(row: Row) -> int:
     return max([*left, 1])
 
 
-def _times(axes: Any, figure: Figure, rows: list[Row]) -> None:
+def _times(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) -> None:
     """Milliseconds a test point against the number of partitions."""
     ordered = sorted(rows, key=lambda row: row["partitions"])
     partitions = [row["partitions"] for row in ordered]
@@ -196,30 +262,24 @@ def _times(axes: Any, figure: Figure, rows: list[Row]) -> None:
         axes.plot(
             partitions, shown, marker=marker, color=COLOURS[place], label=label, linewidth=1.2, markersize=4
         )  # fmt: skip
-    whole = [1e3 * seconds_a_point(row) for row in ordered]
-    axes.plot(partitions, whole, color="black", linewidth=2.2, marker="D", label="fit, kernel and certify")
+    in_all = [1e3 * seconds_a_point(row) for row in ordered]
+    axes.plot(partitions, in_all, color="black", linewidth=2.2, marker="D", label="fit, kernel and certify")
     axes.set(xscale="log", yscale="log", xlabel="partitions", ylabel="ms a test point")
     axes.set_xticks(partitions, [str(n) for n in partitions], fontsize=7, rotation=45)
     axes.minorticks_off()
 
 
-def seconds_a_point(row: Row) -> float:
-    """Time of one test point, with its share of fitting and of the kernel."""
-    return float(row["timed_fit"] + row["timed_kernel"] + row["timed_certify"])
-
-
-def _small_c(axes: Any, figure: Figure, rows: list[Row]) -> None:
+def _small_c(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) -> None:
     """Accuracy against C, with the region of small C and the spread over seeds or folds."""
     groups: dict[Any, list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["size"], row["partitions"]), []).append(row)
-    for place, ((size, partitions), own) in enumerate(groups.items()):
+        groups.setdefault((row["scale"], row["size"], row["partitions"]), []).append(row)
+    for place, ((scale, _, partitions), own) in enumerate(groups.items()):
         colour = COLOURS[place % len(COLOURS)]
         factors = sorted({row["times_threshold"] for row in own})
         spread = [[row["accuracy"] for row in own if row["times_threshold"] == factor] for factor in factors]
         mean, deviation = np.array([np.mean(s) for s in spread]), np.array([np.std(s) for s in spread])
-        label = f"{size} samples" if partitions == 1 else f"N = {partitions}"
-        label = "mean and deviation" if len(groups) == 1 else label
+        label = in_words("scale", scale) if partitions == 1 else f"N = {partitions}"
         axes.plot(factors, mean, color=colour, marker=_MARKERS[place % len(_MARKERS)], markersize=4, label=label)
         axes.fill_between(factors, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
     first = min(row["times_threshold"] for row in rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 _DECLARED = Path(__file__).parent / "declared"
-FORMS = ("medians", "curves", "times", "small-c")
+FORMS = ("medians", "trends", "curves", "times", "small-c")
 _SETTINGS = ("data", "model", "scale", "partitions")
+# Settings that most cells do not have.
+_SELDOM = ("seed", "points")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class Cell:
         Number of partitions; 1 is one model on everything.
     scale : str
         How features are scaled.
+    seed : int or None
+        Seed of a random partition; None for rows dealt out in their order.
+    points : int or None
+        How many of the first test points are certified; None for all.
     options : tuple of pairs
         Options of the model and its kernel, sorted by name.
     published : bool
@@ -45,15 +51,47 @@ class Cell:
     options: tuple[tuple[str, Any], ...] = ()
     published: bool = False
     timed: bool = False
+    seed: int | None = None
+    points: int | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """All that decides the certificates, as plain values."""
-        return {name: getattr(self, name) for name in _SETTINGS} | dict(self.options)
+        seldom = {name: getattr(self, name) for name in _SELDOM if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in _SETTINGS} | seldom | dict(self.options)
 
     def __getitem__(self, name: str) -> Any:
         """A setting or an option by name; None for an option that is not given."""
-        return getattr(self, name) if name in _SETTINGS else dict(self.options).get(name)
+        return getattr(self, name) if name in (*_SETTINGS, *_SELDOM) else dict(self.options).get(name)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says of a figure, and the rule that it is judged by.
+
+    Attributes
+    ----------
+    words : str
+        The paper's own words.
+    where : str
+        Where they stand.
+    rule : str
+        Name of the rule (``rules/``).
+    thresholds : mapping
+        What the rule counts as what.
+    only : mapping
+        Settings of the instances that it is about; empty for all.
+    """
+
+    words: str
+    where: str
+    rule: str
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_about(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row of the table is one that the claim is about."""
+        return all(row.get(name) == value for name, value in self.only.items())
 
 
 @dataclass(frozen=True)
@@ -68,16 +106,16 @@ class Figure:
         What it shows.
     paper : str
         Where the paper shows it, or that it does not.
-    claim : str
-        What the paper says of it.
     form : str
         How it is drawn: one of ``FORMS``.
-    expect : str
-        Name of the rule that compares the claim with our numbers.
-    turn : tuple of float or None
-        Between which regularisations the paper sees the trend turn, where it says so.
+    claims : tuple of Claim
+        What the paper says of it.
     why : str
         Why our numbers are not the paper's, where they are not.
+    hidden : str
+        What the picture does not show, beyond what settings tell.
+    afterwards : tuple of mapping
+        Settings of instances that were chosen after the paper's own had been seen.
     panels : tuple of str
         Settings with a panel of its own for each value; the others tell the lines of a panel apart.
     certify : tuple of mapping
@@ -89,11 +127,11 @@ class Figure:
     name: str
     title: str
     paper: str
-    claim: str
     form: str
-    expect: str
-    turn: tuple[float, float] | None = None
+    claims: tuple[Claim, ...] = ()
     why: str = ""
+    hidden: str = ""
+    afterwards: tuple[Mapping[str, Any], ...] = ()
     panels: tuple[str, ...] = ()
     certify: tuple[Mapping[str, Any], ...] = ()
     study: Mapping[str, Any] = field(default_factory=dict)
@@ -102,6 +140,13 @@ class Figure:
     def cells(self) -> tuple[Cell, ...]:
         """All test sets of the figure, in the order of the file."""
         return tuple(dict.fromkeys(cell for block in self.certify for cell in _cells_of(block)))
+
+    def is_chosen_afterwards(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether all rows are of instances that were chosen afterwards."""
+        return all(
+            any(all(row.get(name) == value for name, value in chosen.items()) for chosen in self.afterwards)
+            for row in rows
+        )
 
     @property
     def number(self) -> str | None:
@@ -149,6 +194,8 @@ def quick(figure: Figure, n_train: int) -> Figure:
             block["partitions"] = _spread(sorted({min(n, n_train // 15) for n in block["partitions"]}))
         if isinstance(block.get("reg"), list):
             block["reg"] = _spread(block["reg"])
+        if isinstance(block.get("seed"), list):
+            block["seed"] = block["seed"][:2]
     study = dict(figure.study)
     if study:
         study |= {"times_threshold": _spread(study["times_threshold"], 5)}
@@ -167,12 +214,19 @@ def parse(name: str, text: str) -> Figure:
     """Make a figure of the text of its file."""
     declared = tomllib.loads(text)
     declared["panels"] = tuple(declared.get("panels", ()))
-    declared["turn"] = tuple(declared["turn"]) if "turn" in declared else None
+    declared["claims"] = tuple(_claim(stated) for stated in declared.get("claims", ()))
+    declared["afterwards"] = tuple(declared.get("afterwards", ()))
     declared["certify"] = tuple(declared.get("certify", ()))
     figure = Figure(name=name, **declared)
     if figure.form not in FORMS:
         raise ValueError(f"form of {name} must be one of {', '.join(FORMS)}; got {figure.form!r}.")
     return figure
+
+
+def _claim(stated: Mapping[str, Any]) -> Claim:
+    """A claim; all that is not its own is a threshold."""
+    own = {name: value for name, value in stated.items() if name in ("words", "where", "rule", "only")}
+    return Claim(**own, thresholds={name: value for name, value in stated.items() if name not in own})
 
 
 def _cells_of(block: Mapping[str, Any]) -> Iterator[Cell]:
@@ -181,5 +235,5 @@ def _cells_of(block: Mapping[str, Any]) -> Iterator[Cell]:
     flags = {name: several.pop(name)[0] for name in ("published", "timed") if name in several}
     for values in product(*several.values()):
         given = dict(zip(several, values, strict=True))
-        settings = {name: given.pop(name) for name in _SETTINGS if name in given}
+        settings = {name: given.pop(name) for name in (*_SETTINGS, *_SELDOM) if name in given}
         yield Cell(**settings, options=tuple(sorted(given.items())), **flags)

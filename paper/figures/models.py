@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,12 @@ MODELS: Mapping[str, Callable[..., Any]] = {
     "network": flipcert.BoundedNetwork,
 }
 # How features are scaled; none of these looks at a label.
-SCALES: Mapping[str, Callable[[], Any]] = {"none": FunctionTransformer, "standard": StandardScaler, "unit": Normalizer}
+SCALES: Mapping[str, Callable[[], Any]] = {
+    "none": FunctionTransformer,
+    "centre": partial(StandardScaler, with_std=False),
+    "standard": StandardScaler,
+    "unit": Normalizer,
+}
 # A kernel with fewer finite features than this is a product that is cheaper than reading the kernel.
 _MANY_FEATURES = 2048
 
@@ -75,9 +81,10 @@ class ModelInputs:
         base = getattr(model, "estimator", model)
         kernel = _worth_storing(base, X_train.shape[1], X_train.shape[0] // cell.partitions)
         # Row numbers say nothing about the content that partitions go by.
-        if model is not base and (kernel is not None or self._source.partition_by is not None):
+        if model is not base and (kernel is not None or self._source.partition_by is not None or cell.seed is not None):
             content = X_train if self._source.partition_by is None else self._source.partition_by
-            model.set_params(partition=flipcert.assign_partitions(content, cell.partitions))
+            rule = ("sorted", 0) if cell.seed is None else ("random", cell.seed)
+            model.set_params(partition=flipcert.assign_partitions(content, cell.partitions, *rule))
         if kernel is None:
             return X_train, X_test, model
         key = f"{cell.scale} {kernel!r}"

@@ -83,7 +83,13 @@ class Source:
 def load(name: str, folder: Path | None = None) -> Source:
     """The data of a name, from the folder of data."""
     if name == "cifar10":
-        return _features(CIFAR10, folder, "features of an EfficientNet-Lite0 (the paper: SimCLR)", "put it there", None)
+        return _features(
+            CIFAR10,
+            folder,
+            "features of an EfficientNet-Lite0 trained with the labels of ImageNet (the paper: SimCLR, without labels)",
+            "put it there",
+            None,
+        )
     # The features are sorted by the images they were made of.
     images = datasets.load("mnist", folder)
     how = f"make it: python -m paper features extract paper/checkpoints/mnist-rotnet.pt mnist --out {MNIST}.npz"

@@ -33,6 +33,7 @@ def certified(
         "n_test": int(correct.size),
         "n_classes": int(np.unique(source.y_train).size),
         "accuracy": float(correct.mean()),
+        "most_frequent": most_frequent(source),
         **_medians("", correct, radius, upper),
         "median_all": median_certified_robustness(correct, radius, over="all"),
         "share_exact": float((radius == upper).mean()),
@@ -49,6 +50,11 @@ def certified(
         row["median_all_votes"] = median_certified_robustness(correct, votes, over="all")
         row["largest_votes"] = int(votes[correct].max(initial=0))
     return row | _curves(correct, radius, upper, votes, n_train)
+
+
+def most_frequent(source: Source) -> float:
+    """The accuracy of always naming the most frequent class of the test set."""
+    return float(np.unique(source.y_test, return_counts=True)[1].max() / source.y_test.size)
 
 
 def published(bounds: PublishedRadii, correct: NDArray[Any]) -> Row:

@@ -16,10 +16,11 @@ from paper.figures.drawing import draw, panels
 from paper.figures.figure import Cell
 from paper.figures.models import SCALES, model_of
 from paper.figures.reproduction import reproduce, rows_of
+from paper.figures.rules import RULES, THEOREM
 from paper.figures.source import digits
 from paper.figures.source import load as load_source
 from paper.figures.table import read_table, write_table
-from paper.figures.verdicts import RULES, judge
+from paper.figures.verdicts import judge
 
 ALL = figures.all_figures()
 
@@ -34,10 +35,10 @@ def more_digits(name):
 
 @pytest.mark.parametrize("figure", ALL, ids=lambda figure: figure.name)
 def test_files_of_figures_declare_what_can_be_run(figure):
-    assert figure.expect in RULES
     assert figure.title
     assert figure.paper
-    assert figure.claim
+    assert figure.claims
+    assert {claim.rule for claim in figure.claims} <= set(RULES)
     assert bool(figure.cells) != bool(figure.study)
     for cell in figure.cells:
         assert cell.scale in SCALES
@@ -50,10 +51,14 @@ def test_lists_of_values_become_one_cell_each():
     text = """
     title = "t"
     paper = "Figure 2 (a)"
-    claim = "c"
     form = "medians"
-    expect = "falls"
     panels = ["scale"]
+
+    [[claims]]
+    words = "w"
+    where = "section 1"
+    rule = "invariant"
+    level = 1.25
 
     [[certify]]
     data = "cifar10"
@@ -74,6 +79,7 @@ def test_lists_of_values_become_one_cell_each():
     assert figure.cells[0] == Cell("cifar10", "ridge", 10, "none", (("reg", 0.1),), published=True)
     assert figure.cells[-1] == Cell("cifar10", "ridge", 1, "none", (("reg", 0.1),))
     assert figure.number == "2 (a)"
+    assert figure.claims == (figures.Claim("w", "section 1", "invariant", {"level": 1.25}),)
     assert figure.data == ("cifar10",)
     small = figures.quick(figure, 300)
     assert {cell.partitions for cell in small.cells} == {1, 10, 20}
@@ -81,7 +87,7 @@ def test_lists_of_values_become_one_cell_each():
 
 def test_a_wrong_form_is_refused():
     with pytest.raises(ValueError, match="form of f must be one of medians, curves"):
-        figures.parse("f", 'title=""\npaper=""\nclaim=""\nform="pie"\nexpect=""\n')
+        figures.parse("f", 'title=""\npaper=""\nform="pie"\n')
 
 
 def test_unknown_figures_are_refused():
@@ -198,6 +204,33 @@ def test_what_a_figure_asks_beyond_certificates_is_computed_alone(tmp_path):
     assert Cells(tmp_path, few_digits).row(replace(cell, published=True)) == more
 
 
+def test_random_partitions_and_fewer_points_are_what_they_say(tmp_path):
+    source, cell = few_digits("cifar10"), Cell("cifar10", "ridge", 6, "centre", seed=3, points=30)
+    centred = source.X_train - source.X_train.mean(0)
+    parts = flipcert.assign_partitions(centred, 6, "random", 3)
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge(), n_partitions=6, partition=parts)
+    certificates = model.fit(centred, source.y_train).certify((source.X_test - source.X_train.mean(0))[:30])
+    row = Cells(tmp_path, few_digits).row(cell)
+    assert (row["n_test"], row["seed"], row["points"]) == (30, 3, 30)
+    assert row["certified"] == certificates.certified_accuracy(source.y_test[:30], row["flips"]).tolist()
+    largest = max(np.bincount(source.y_test[:30])) / 30
+    assert row["most_frequent"] == largest
+    assert "seed" not in Cell("cifar10", "ridge", 6).identity
+
+
+def test_two_points_are_not_joined_and_bands_are_drawn(tmp_path):
+    cells = Cells(tmp_path, few_digits)
+    figure = figures.load("figure-1b")
+    rows = [cells.row(Cell("cifar10", "ridge", n, "none", (("reg", 1.0),))) for n in (4, 8)]
+    lines = draw(figure, rows).axes[0].get_lines()
+    assert {line.get_linestyle() for line in lines} == {"None"}
+    more = [cells.row(Cell("cifar10", "ridge", n, "none", (("reg", 1.0),), seed=s)) for n in (4, 8, 12) for s in (1, 2)]
+    rows += [cells.row(Cell("cifar10", "ridge", 12, "none", (("reg", 1.0),)))]
+    axes = draw(figure, rows + more).axes[0]
+    assert "-" in {line.get_linestyle() for line in axes.get_lines()}
+    assert "random partitions" in [band.get_label() for band in axes.collections]
+
+
 def test_tables_keep_rows_that_know_different_things(tmp_path):
     rows = [{"a": 1, "seconds": 2.0, "flips": [0, 1]}, {"a": 2, "b": "x", "flips": [0]}]
     write_table(rows, tmp_path / "t.parquet")
@@ -258,9 +291,9 @@ def test_studies_of_c_are_drawn_and_judged(tmp_path):
     rows = rows_of(figure, Cells(tmp_path, more_digits))
     assert {row["size"] for row in rows} == {100, 200}
     assert {row["seed"] for row in rows} == {0, 1}
-    assert all("Constant up to the threshold" in finding.text for finding in judge(figure, rows))
+    assert {finding.verdict for finding in judge(figure, rows) if finding.claim.rule == "constant-below"} == {THEOREM}
     canvas = draw(figure, rows)
-    assert len(canvas.axes) == len(list(panels(figure, rows))) == 4
+    assert len(canvas.axes) == len(list(panels(figure, rows))) == 2
 
 
 def test_convolutions_take_the_shape_from_the_data():

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from paper.figures.drawing import panels
 from paper.figures.figure import all_figures
 from paper.figures.page import render
 from paper.figures.reproduction import PAGE, read_results
+from paper.figures.table import read_table
+from paper.peers import page as peers
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -17,8 +20,13 @@ def test_committed_tables_make_the_committed_page():
     assert render(read_results(RESULTS)) == (RESULTS / PAGE).read_text()
 
 
+def test_the_committed_comparison_is_made_from_its_table():
+    assert peers.render(read_table(RESULTS / peers.TABLE)) == (RESULTS / peers.PAGE).read_text()
+
+
 def test_every_table_has_its_plot_and_every_plot_its_table():
     tables, plots = ({path.stem for path in RESULTS.glob(f"*.{kind}")} for kind in ("parquet", "webp"))
+    tables -= {"peers"}
     assert tables == plots
     assert tables <= {figure.name for figure in all_figures()}
 
@@ -35,5 +43,10 @@ def test_tables_have_a_row_for_every_cell(figure, rows):
         return
     found = [{name: row[name] for name in cell.identity} for cell, row in zip(figure.cells, rows, strict=True)]
     assert found == [cell.identity for cell in figure.cells]
-    assert {row["n_test"] for row in rows} <= {10_000, 2_163}
+    assert {row["n_test"] for row in rows if row.get("points") is None} <= {10_000, 2_163}
     assert {row["n_train"] for row in rows} <= {50_000, 60_000, 13_007}
+
+
+@pytest.mark.parametrize(("figure", "rows"), read_results(RESULTS), ids=lambda value: getattr(value, "name", ""))
+def test_no_picture_has_more_than_nine_panels(figure, rows):
+    assert len(list(panels(figure, rows))) <= 9
