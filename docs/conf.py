@@ -69,6 +69,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_depth": 3,
     "show_prev_next": True,

@@ -40,7 +40,8 @@ def test_pages_are_where_the_site_looks_for_them():
         if page.relative_to(DOCS).parts[0] in GENERATED:
             continue
         for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), flags=re.DOTALL):
-            names = [line for line in block.splitlines() if line and not line.startswith(":")]
+            lines = [line for line in block.splitlines() if line and not line.startswith(":")]
+            names = [re.sub(r".*<(.+)>", r"\1", line) for line in lines]
             listed |= {(page.parent / name).resolve() for name in names}
     pages = [page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in GENERATED]
     assert {page.with_suffix("") for page in pages} - listed == {DOCS / "index"}
