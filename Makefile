@@ -10,7 +10,7 @@ PRERELEASE := .venv-prerelease
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/numba-checked
 PARALLEL := -n auto --dist loadgroup
 
-.PHONY: demo test lint pytest coverage bench evidence tangent reproduce reproduce-quick clean
+.PHONY: demo test lint pytest coverage docs bench evidence tangent reproduce reproduce-quick clean
 .PHONY: test-steady test-browser test-kills test-cluster test-minimum test-prerelease
 
 demo: $(VENV)/.installed
@@ -44,6 +44,15 @@ test-browser: $(VENV)/.browser
 $(VENV)/.browser: $(VENV)/.tools tests/slow/browser/install
 	$(BIN)/python -m pip install --quiet --group browser
 	tests/slow/browser/install $(BIN)/python
+	touch $@
+
+# The site, in docs/_build/html: warnings are errors, tutorials run, and what was built is looked at. Nothing is fetched.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . docs/_build/html
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/slow/site
+
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group docs
 	touch $@
 
 # A run of some minutes, killed again and again; takes about ten minutes in all.
@@ -115,5 +124,5 @@ $(VENV)/.tools: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(MINIMUM) $(PRERELEASE) .coverage .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence tangent reproduction reproduction-quick
+	rm -rf $(VENV) $(MINIMUM) $(PRERELEASE) .coverage .import_linter_cache .mypy_cache .ruff_cache .pytest_cache .hypothesis demo evidence tangent reproduction reproduction-quick docs/_build docs/reference docs/tutorials
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

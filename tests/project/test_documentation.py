@@ -8,6 +8,7 @@ import re
 import runpy
 import sys
 import tomllib
+from operator import attrgetter
 
 import pytest
 
@@ -64,12 +65,14 @@ def test_public_names_are_documented(name):
     thing = PUBLIC[name]
     documentation = inspect.getdoc(thing)
     assert documentation
+    assert "Examples\n--------\n" in documentation
+    assert ">>> " in documentation
+    assert "See Also\n--------\n" in documentation
     if inspect.isclass(thing):
         methods = [m for n, m in inspect.getmembers(thing, inspect.isfunction) if not n.startswith("_")]
         methods = [m for m in methods if m.__module__.startswith("flipcert")]
     else:
         methods = [thing]
-        assert "Examples\n----" in documentation
     for method in methods:
         documentation = inspect.getdoc(method)
         assert documentation, method
@@ -83,6 +86,23 @@ def test_public_names_are_documented(name):
         assert not re.search(r"Parameters\n(?!-)", documentation)
 
 
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_see_also_names_what_there_is(name):
+    section = re.search(r"See Also\n-+\n((?:.+\n)+)", inspect.getdoc(PUBLIC[name]) + "\n")[1]
+    near = kernels if name.startswith("kernels.") else plots if name.startswith("plots.") else flipcert
+    for other in re.findall(r"^([\w.]+) : \S.*\.$", section, flags=re.MULTILINE):
+        place = flipcert if other.startswith("flipcert.") else near
+        found = attrgetter(other.removeprefix("flipcert."))(place)
+        assert found is not PUBLIC[name]
+    assert section.count("\n") == len(re.findall(r"^[\w.]+ : ", section, flags=re.MULTILINE))
+
+
+def test_fit_returns_self():
+    fits = [thing.fit for thing in PUBLIC.values() if inspect.isclass(thing) and hasattr(thing, "fit")]
+    assert len(fits) > 10
+    assert {fit.__annotations__["return"] for fit in fits} == {"Self"}
+
+
 @pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isclass(PUBLIC[n]) and hasattr(PUBLIC[n], "get_params")])
 def test_parameters_of_estimators_are_documented(name):
     thing = PUBLIC[name]
@@ -92,7 +112,7 @@ def test_parameters_of_estimators_are_documented(name):
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "paper").rglob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "paper").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             place = (page.parent / target).resolve()
             # A source distribution comes without the paper.
@@ -188,7 +208,7 @@ def test_stated_versions_are_those_of_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     python = project["project"]["requires-python"].removeprefix(">=")
     bounds = lower_bounds()
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     stated = [found for page in pages for found in re.findall(r"Python (\d+\.\d+) or newer", page.read_text())]
     assert set(stated) == {python} == {project["tool"]["mypy"]["python_version"]}
     for page in pages:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -163,3 +164,44 @@ def test_one_attack_on_all_points_is_a_card_too(blobs):
     assert page.rows == 3
     assert f"of {certificate.n_counted} correct predictions" in page.text
     assert f"{certificate.certified_accuracy[1]:.3f}" in page.text
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A small model, and points to ask it about."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 2)) + 1.5 * y[:, None]
+    return flipcert.KernelRidge("linear", classes=[0, 1]).fit(X[:30], y[:30]), X[30:], y[30:]
+
+
+def test_a_plan_of_checks_shows_what_it_proves(fitted):
+    model, X, y = fitted
+    plan = flipcert.plan_audit(model, X, 8, flips=2, y=y, held_out=True)
+    page = Tags(plan._repr_html_())
+    assert page.rows == 1 + 5  # a head; none, a quarter, a half, three quarters and all of the checks
+    for own in (plan.certified, plan.held_out, plan.random):
+        assert f"{own[-1]:.3f}" in page.text
+        assert f"{own[4]:.3f}" in page.text
+    said = plan.summary()
+    assert said.startswith(repr(plan))
+    assert f"Once 8 labels are checked, {100 * plan.certified[-1]:.1f} % of 10 points are correct and proven" in said
+    assert "turns out right" in said
+    one = flipcert.plan_audit(model, X, 1, flips=2)
+    assert "Once 1 label is checked" in one.summary()
+    assert "correct" not in one.summary()
+    assert Tags(one._repr_html_()).rows == 1 + 2
+
+
+def test_what_one_attack_does_is_told_in_words(fitted):
+    model, X, y = fitted
+    certificate = model.certify_collectively(X, [1, 3], y)
+    said = certificate.summary()
+    assert said.startswith(repr(certificate))
+    assert "One attack of 3 flips" in said
+    none = np.empty(0, np.int64)
+    empty = replace(
+        certificate, flips=none, changed_at_most=none, changed_at_least=none, changed_one_by_one=none, attacks=[],
+        prediction_after=certificate.prediction_after[:0],
+    )  # fmt: skip
+    assert empty.summary() == repr(empty)

@@ -61,6 +61,11 @@ def plan_audit(
     A label can matter without being wrong (:func:`flipcert.suspicious_labels` looks for wrong ones), and a check of
     chosen labels proves nothing about the others.
 
+    See Also
+    --------
+    measure_audit : What checks in a given order prove.
+    suspicious_labels : Labels that look wrong.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -102,6 +107,10 @@ def measure_audit(
     -------
     AuditPlan
         With ``certified`` after each check.
+
+    See Also
+    --------
+    plan_audit : Choose the order.
 
     Examples
     --------

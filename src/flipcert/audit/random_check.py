@@ -69,6 +69,10 @@ def wrong_labels_at_most(
     ----------
     Ian Waudby-Smith and Aaditya Ramdas. Confidence sequences for sampling without replacement. NeurIPS 2020.
 
+    See Also
+    --------
+    plan_audit : Labels that are chosen, not drawn.
+
     Examples
     --------
     >>> import flipcert

@@ -75,6 +75,10 @@ def suspicious_labels(
     All others are fitted ``cv`` times, without one fold each; every fold has its part of every class. A class that no
     label of the other folds has is scored like the last of the others.
 
+    See Also
+    --------
+    plan_audit : Labels that proofs hang on.
+
     Examples
     --------
     >>> import numpy as np

@@ -58,6 +58,10 @@ class FixedBudget(CertifiedByCosts):
         The fitted classifier. If all labels are the same, one that always predicts this class, with radius 0, unless
         the classifier has a parameter ``classes`` to be told of the others.
 
+    See Also
+    --------
+    LabelLinearClassifier : Weights of your own, where scores are linear in the labels.
+
     Examples
     --------
     Among k nearest neighbours a flip closes the lead of the first class by two votes at most:

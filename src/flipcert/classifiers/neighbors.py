@@ -39,6 +39,16 @@ class WeightedNeighbors(CertifiedByWeights):
     classes_ : ndarray
         The label space, sorted; ties go to the class that comes first.
 
+    See Also
+    --------
+    LabelSpreading : Neighbours of neighbours, and theirs.
+    KernelRidge : Ridge regression, as exact.
+
+    References
+    ----------
+    Jia, Liu, Cao and Gong, *Certified Robustness of Nearest Neighbors against Data Poisoning and Backdoor
+    Attacks*, 2022.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -58,6 +58,11 @@ class LabelLinearClassifier(CertifiedByWeights):
     ``fit`` calls ``fit_inputs`` again on a few rows, and ``weights`` for a few training rows, together and alone. It
     refuses weights that change from call to call, from fit to fit, or with the other rows of X.
 
+    See Also
+    --------
+    flip_costs : The same for weights in an array.
+    FixedBudget : A classifier that is not linear in its labels, with a verifier.
+
     Examples
     --------
     >>> import numpy as np

@@ -52,6 +52,11 @@ def certify(model: Any, X: ArrayLike, threat: str = "flips", **options: Any) -> 
     A subclass of an estimator of flipcert with a ``fit`` or a ``predict`` of its own is refused, as nothing is proven
     about these, unless it has a ``certify`` of its own too.
 
+    See Also
+    --------
+    worst_flips : The flips that change predictions.
+    certify_collectively : One attack on all points.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -94,6 +99,10 @@ def worst_flips(model: Any, X: ArrayLike, threat: str = "flips", **options: Any)
     list of Witness or None
         ``witness.indices`` into the training set and ``witness.labels`` to put there: fitting the pipeline again on
         ``witness.apply(y)`` changes the prediction. None where no attack is known.
+
+    See Also
+    --------
+    certify : How many flips each prediction withstands.
 
     Examples
     --------
@@ -141,6 +150,11 @@ def certify_collectively(
     Returns
     -------
     CollectiveCertificate
+
+    See Also
+    --------
+    certify : Point by point.
+    CollectiveCertificate : What comes back.
 
     Examples
     --------

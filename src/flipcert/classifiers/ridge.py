@@ -49,6 +49,17 @@ class KernelRidge(KernelClassifier):
     precision_ : {"float64", "float32"}
         In which precision: single only where the memory has no room for double (4 n² bytes for n samples).
 
+    See Also
+    --------
+    KernelSVM : The kernel mean, also certified against rows that come and go.
+    LabelSpreading : Labels that flow along a graph of neighbours.
+    PartitionEnsemble : A vote over parts of the training set.
+
+    References
+    ----------
+    Mohgaonkar, Gosch, Sabanayagam, Ghoshdastidar and Günnemann, *Exact Certification of Neural Networks and
+    Partition Aggregation Ensembles Against Label Poisoning*, 2026.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

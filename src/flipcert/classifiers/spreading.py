@@ -54,6 +54,14 @@ class LabelSpreading(CertifiedByWeights):
     A point that no label reaches, because only unlabelled rows are near, is given the first class, and no flip changes
     that.
 
+    See Also
+    --------
+    WeightedNeighbors : The nearest neighbours alone.
+
+    References
+    ----------
+    Zhou, Bousquet, Lal, Weston and Schölkopf, *Learning with Local and Global Consistency*, 2004.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

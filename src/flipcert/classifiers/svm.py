@@ -51,6 +51,16 @@ class KernelSVM(KernelClassifier):
     C_max_ : float
         The largest C of the small-C regime, :math:`1 / \max_i \sum_j |Q_{ij}|`, computed when first asked for.
 
+    See Also
+    --------
+    KernelRidge : As exact, and mostly more accurate.
+    MilpSVM : Any C, on small training sets.
+
+    References
+    ----------
+    Mohgaonkar, Gosch, Sabanayagam, Ghoshdastidar and Günnemann, *Exact Certification of Neural Networks and
+    Partition Aggregation Ensembles Against Label Poisoning*, 2026.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

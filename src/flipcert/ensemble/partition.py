@@ -48,6 +48,14 @@ def assign_partitions(
         Numbers from 0 to ``n_partitions - 1``. No partition is empty, except under "hash": there a row has its place
         whatever others there are.
 
+    See Also
+    --------
+    PartitionEnsemble : The estimator that cuts like this.
+
+    References
+    ----------
+    Levine and Feizi, *Deep Partition Aggregation: Provable Defenses against General Poisoning Attacks*, 2021.
+
     Examples
     --------
     >>> import flipcert

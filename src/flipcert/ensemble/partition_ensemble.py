@@ -93,6 +93,24 @@ class PartitionEnsemble(CertifiedClassifier):
     C_max_ : float
         Smallest ``C_max_`` of the base classifiers, where they have one.
 
+    See Also
+    --------
+    ensemble_radius : The radius of a vote from given votes and costs.
+    assign_partitions : The partition of each training row.
+
+    References
+    ----------
+    Mohgaonkar, Gosch, Sabanayagam, Ghoshdastidar and Günnemann, *Exact Certification of Neural Networks and
+    Partition Aggregation Ensembles Against Label Poisoning*, 2026.
+
+    Levine and Feizi, *Deep Partition Aggregation: Provable Defenses against General Poisoning Attacks*, 2021.
+
+    Wang, Levine and Feizi, *Improved Certified Defenses against Data Poisoning with (Deterministic) Finite
+    Aggregation*, 2022.
+
+    Rezaei, Banihashem, Chegini and Feizi, *Run-Off Election: Improved Provable Defense against Data Poisoning
+    Attacks*, 2023.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

@@ -59,6 +59,10 @@ def cheapest_flips(
         ``witness.indices`` and ``witness.labels`` say which labels to change to what, most influential first. None
         where no attack is known; an empty witness where the target is predicted already.
 
+    See Also
+    --------
+    flip_costs : How many there are, for all classes.
+
     Examples
     --------
     >>> import flipcert

@@ -64,6 +64,16 @@ def flip_costs(
     ndarray of int64 of shape (n_test, n_classes)
         0 for the class predicted now, ``n_train + 1`` where no labelling leads to the class.
 
+    See Also
+    --------
+    cheapest_flips : The flips themselves.
+    LabelLinearClassifier : A classifier from weights of your own.
+
+    References
+    ----------
+    Mohgaonkar, Gosch, Sabanayagam, Ghoshdastidar and Günnemann, *Exact Certification of Neural Networks and
+    Partition Aggregation Ensembles Against Label Poisoning*, 2026.
+
     Examples
     --------
     >>> import flipcert

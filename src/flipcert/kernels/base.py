@@ -27,7 +27,25 @@ class Bounded(Enum):
 
 
 class Kernel(BaseEstimator):  # type: ignore[misc]
-    """A positive semi-definite function of two inputs, with parameters that a grid search can set."""
+    """A positive semi-definite function of two inputs, with parameters that a grid search can set.
+
+    See Also
+    --------
+    RBF : A small one, as an example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flipcert.kernels import Kernel
+    >>> class Laplace(Kernel):
+    ...     def __call__(self, X, Z=None):
+    ...         Z = X if Z is None else Z
+    ...         return np.exp(-np.abs(X[:, None] - Z[None]).sum(axis=2))
+    >>> import flipcert
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0], [6.0]]), [0, 0, 1, 1, 1]
+    >>> flipcert.KernelRidge(Laplace(), reg=10.0, classes=[0, 1]).fit(X, y).certify([[5.0]]).radius
+    array([0])
+    """
 
     # Whether training inputs may be ``SparseRows``, which only products are known with.
     takes_sparse: ClassVar[bool] = False

@@ -56,6 +56,14 @@ class ConvNTK(NetworkKernel):
     negative_slope : float, default=0.1
         Slope of "leaky_relu" for negative numbers, from 0 to 1.
 
+    See Also
+    --------
+    NTK : The same of a dense network.
+
+    References
+    ----------
+    Arora, Du, Hu, Li, Salakhutdinov and Wang, *On Exact Computation with an Infinitely Wide Neural Net*, 2019.
+
     Examples
     --------
     >>> import numpy as np

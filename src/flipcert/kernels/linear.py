@@ -18,6 +18,10 @@ from flipcert.labels.validation import check_inputs
 class Linear(Kernel):
     """Inner product: ``k(x, z) = <x, z>``.
 
+    See Also
+    --------
+    NTK : Of a wide network.
+
     Examples
     --------
     >>> import numpy as np

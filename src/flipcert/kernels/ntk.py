@@ -41,6 +41,16 @@ class NTK(NetworkKernel):
     negative_slope : float, default=0.1
         Slope of "leaky_relu" for negative numbers, from 0 to 1.
 
+    See Also
+    --------
+    ConvNTK : The same of a convolutional network.
+    Tangent : Of a network that you have.
+
+    References
+    ----------
+    Jacot, Gabriel and Hongler, *Neural Tangent Kernel: Convergence and Generalization in Neural Networks*,
+    2018.
+
     Examples
     --------
     >>> import numpy as np

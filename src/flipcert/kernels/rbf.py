@@ -25,6 +25,10 @@ class RBF(Kernel):
     gamma : float, optional
         Inverse squared width; one over the number of features by default.
 
+    See Also
+    --------
+    Linear : Inner products.
+
     Examples
     --------
     >>> import numpy as np

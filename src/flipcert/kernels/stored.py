@@ -40,6 +40,10 @@ class StoredKernel(Kernel):
     n_jobs : int, optional
         Threads; all cores by default.
 
+    See Also
+    --------
+    Kernel : What all kernels share.
+
     Examples
     --------
     >>> import tempfile

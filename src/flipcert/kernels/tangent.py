@@ -59,6 +59,10 @@ class Tangent(Kernel):
     projection_seed : int, default=0
         What settles the projection.
 
+    See Also
+    --------
+    NTK : Of an infinitely wide network.
+
     Examples
     --------
     >>> import numpy as np

@@ -53,6 +53,10 @@ class Annotations:
     n_rows : int
         Number of rows.
 
+    See Also
+    --------
+    KernelRidge : One of the models that take it as ``y``.
+
     Examples
     --------
     >>> import flipcert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -41,6 +41,10 @@ class LabelFree(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  #
     feature_names_in_ : ndarray of str
         Names of these features, if the transformer tells.
 
+    See Also
+    --------
+    certify : Certifies pipelines whose steps never see a label.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -69,7 +73,7 @@ class LabelFree(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  #
             tags.no_validation = inner.no_validation
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> LabelFree:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit a copy of the transformer.
 
         There are no other arguments, as weights or groups could carry labels too.

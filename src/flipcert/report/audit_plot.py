@@ -24,6 +24,10 @@ def plot_audit(plan: AuditPlan) -> Any:
     -------
     matplotlib.figure.Figure
 
+    See Also
+    --------
+    flipcert.AuditPlan : What is plotted.
+
     Examples
     --------
     >>> import flipcert

@@ -8,13 +8,15 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import ArrayLike
 
+from flipcert.report.audit_words import against, kept
 from flipcert.report.chart import element
 from flipcert.report.collective_words import evidence, finding
 from flipcert.report.key_figures import rows_of, summarise
 from flipcert.report.points import notable_points
 from flipcert.report.result import Result
 from flipcert.report.series import Curves, counted
-from flipcert.report.words import Exposure, Sentence, headline, is_proven, plural, shorten, tick
+from flipcert.report.words import Exposure, Sentence, headline, is_proven, percent, plural, shorten, tick
+from flipcert.results.audit_plan import AuditPlan
 from flipcert.results.certificates import Certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
 
@@ -23,6 +25,7 @@ _WIDTH, _HEIGHT = 360, 110
 # Colours of the text around it, so that it can be read in the light and in the dark.
 _CARD = "max-width:44em;border:1px solid rgba(128,128,128,.5);border-radius:8px;padding:.8em 1.2em;line-height:1.5"
 _FAINT = "opacity:.75;font-size:.9em"
+_IF_RIGHT = "This assumes that what is checked turns out right."
 _CELL = "text-align:right;padding:.1em .8em;white-space:nowrap"
 
 
@@ -88,6 +91,38 @@ def collective_card(certificate: CollectiveCertificate) -> str:
     heads = [unit.nouns, "changed at most", "found", "point by point", share]
     told = element("div", " ".join(evidence(c, last)), style=_FAINT)
     return str(element("div", _said(finding(c, last)), told, _table(heads, rows), style=_CARD))
+
+
+def collective_summary(certificate: CollectiveCertificate) -> str:
+    """A line a budget, and what one attack of the largest does in words."""
+    if len(certificate) == 0:
+        return repr(certificate)
+    last = int(certificate.flips.argmax())
+    return f"{certificate!r}\n\n{finding(certificate, last)}. {' '.join(evidence(certificate, last))}"
+
+
+def audit_summary(plan: AuditPlan) -> str:
+    """What is proven before and after the checks, and the same in words."""
+    return f"{plan!r}\n\n{_checks(plan)}. {_IF_RIGHT}"
+
+
+def audit_card(plan: AuditPlan) -> str:
+    """What the checks prove in words, and a table of some of them, as a piece of HTML."""
+    curves = [("planned", plan.certified), ("held out", plan.held_out), ("random", plan.random)]
+    known = [(name, own) for name, own in curves if own is not None]
+    steps = sorted({round(len(plan) * quarter / 4) for quarter in range(5)})
+    rows = [[f"{step:,}", *(f"{own[step]:.3f}" for _, own in known)] for step in steps]
+    table = _table(["checked", *(name for name, _ in known)], rows)
+    return str(element("div", _said(_checks(plan)), element("div", _IF_RIGHT, style=_FAINT), table, style=_CARD))
+
+
+def _checks(plan: AuditPlan) -> Sentence:
+    """What is proven once all checks are made, and what was before."""
+    unit = plural(len(plan), "label" if plan.sources is None else "source")
+    after, before = percent(float(plan.certified[-1])), percent(float(plan.certified[0]))
+    points = plural(plan.n_points, "point")
+    end = f" of {points} are {kept(plan)} {against(plan)}; before, it is {before}"
+    return Sentence(f"Once {unit} {'is' if len(plan) == 1 else 'are'} checked, ", after, end)
 
 
 def _said(sentence: Sentence) -> Markup:

@@ -27,6 +27,10 @@ def plot_collective(certificate: CollectiveCertificate) -> Any:
     -------
     matplotlib.figure.Figure
 
+    See Also
+    --------
+    flipcert.CollectiveCertificate : What is plotted.
+
     Examples
     --------
     >>> import flipcert

@@ -38,6 +38,10 @@ def plot_certified_accuracy(certificates: Certificates | Mapping[str, Certificat
     -------
     matplotlib.figure.Figure
 
+    See Also
+    --------
+    plot_radii : The radii themselves.
+
     Examples
     --------
     >>> import flipcert
@@ -95,6 +99,10 @@ def plot_median_robustness(
     Returns
     -------
     matplotlib.figure.Figure
+
+    See Also
+    --------
+    plot_certified_accuracy : For every size of attack.
 
     Examples
     --------
@@ -154,6 +162,10 @@ def plot_radii(certificates: Certificates, y: ArrayLike | None = None) -> Any:
     -------
     matplotlib.figure.Figure
 
+    See Also
+    --------
+    plot_radius_by_class : Class by class.
+
     Examples
     --------
     >>> import flipcert
@@ -205,6 +217,10 @@ def plot_radius_by_class(certificates: Certificates, y: ArrayLike | None = None)
     Returns
     -------
     matplotlib.figure.Figure
+
+    See Also
+    --------
+    plot_radii : All classes together.
 
     Examples
     --------

@@ -59,6 +59,24 @@ class AuditPlan:
         Number of test points.
     n_labels, n_attackable, n_sources, model
         As in :class:`flipcert.Certificates`, before any check.
+
+    See Also
+    --------
+    plan_audit : What returns it.
+    plots.plot_audit : What it shows as a plot.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = flipcert.KernelRidge("rbf", classes=[0, 1, 2]).fit(X[::2], y[::2])
+    >>> plan = flipcert.plan_audit(model, X[1::2], 10, flips=3, y=y[1::2])
+    >>> plan
+    AuditPlan: 10 labels to check; certified accuracy at 3 flips of 75 points
+      planned:  0.747 before, 0.880 after all checks
+    >>> plan.indices[:3]
+    array([61, 59, 65])
     """
 
     indices: NDArray[np.int64]
@@ -90,6 +108,22 @@ class AuditPlan:
             if own is not None:
                 lines.append(f"  {name + ':':<10}{own[0]:.3f} before, {own[-1]:.3f} after all checks")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from flipcert.report.card import audit_card
+
+        return audit_card(self)
+
+    def summary(self) -> str:
+        """Tell what the checks prove: shares before and after, and a sentence.
+
+        Returns
+        -------
+        str
+        """
+        from flipcert.report.card import audit_summary
+
+        return audit_summary(self)
 
     @property
     def checked(self) -> NDArray[np.int64]:

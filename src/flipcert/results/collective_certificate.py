@@ -48,6 +48,22 @@ class CollectiveCertificate:
         in ``prediction_after``; others may change as well.
     n_labels, n_attackable, threat, n_sources, model, classes
         As in :class:`flipcert.Certificates`.
+
+    See Also
+    --------
+    certify_collectively : What returns it.
+    Certificates : Point by point.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = flipcert.KernelRidge("rbf", classes=[0, 1, 2]).fit(X[::2], y[::2])
+    >>> model.certify_collectively(X[1::2], [1, 2], y[1::2])
+    CollectiveCertificate: how many of 73 right predictions one attack changes
+       1 flip: exactly 3, point by point 4; certified accuracy 0.933
+      2 flips: exactly 4, point by point 8; certified accuracy 0.920
     """
 
     flips: NDArray[np.int64]
@@ -89,6 +105,17 @@ class CollectiveCertificate:
         from flipcert.report.card import collective_card
 
         return collective_card(self)
+
+    def summary(self) -> str:
+        """Tell what one attack does: a line a budget, and a sentence on the largest.
+
+        Returns
+        -------
+        str
+        """
+        from flipcert.report.card import collective_summary
+
+        return collective_summary(self)
 
     @property
     def n_points(self) -> int:

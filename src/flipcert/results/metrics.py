@@ -27,6 +27,11 @@ def certified_accuracy(correct: ArrayLike, radius: ArrayLike, flips: ArrayLike) 
     float or ndarray of float
         Share of points with ``correct`` and ``radius >= r``; a float for a single r.
 
+    See Also
+    --------
+    median_certified_robustness : The same in one number.
+    Certificates : Has both as methods.
+
     Examples
     --------
     >>> import flipcert
@@ -57,6 +62,10 @@ def median_certified_robustness(correct: ArrayLike, radius: ArrayLike, *, over: 
     -------
     int
         0 where no point is correct, or, over all points, where fewer than half are.
+
+    See Also
+    --------
+    certified_accuracy : The whole curve.
 
     Examples
     --------

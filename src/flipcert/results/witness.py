@@ -47,6 +47,23 @@ class Witness:
         What the attacker may do.
     n_labels : int or None
         How many labels, or annotations, the training set has; None if that is not known.
+
+    See Also
+    --------
+    worst_flips : What returns it for pipelines.
+    cheapest_flips : The same for weights in an array.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import flipcert
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = flipcert.KernelRidge("rbf", reg=0.1).fit(X[::2], y[::2])
+    >>> (witness,) = model.worst_flips(X[:1])
+    >>> len(witness), witness.labels
+    (8, array([2, 2, 2, 2, 2, 2, 2, 2]))
+    >>> model.predict(X[:1]), model.fit(X[::2], witness.apply(y[::2])).predict(X[:1])
+    (array([0]), array([2]))
     """
 
     indices: NDArray[np.int64]

@@ -78,6 +78,10 @@ class LogisticRegression(CertifiedByCosts):
     ``LogisticRegression(C=C, fit_intercept=False)`` on inputs with a constant column; with two classes, where
     scikit-learn has one row of weights instead of two, of that with ``2 * C``.
 
+    See Also
+    --------
+    KernelRidge : Exact, and faster.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

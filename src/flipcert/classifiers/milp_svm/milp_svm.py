@@ -67,6 +67,15 @@ class MilpSVM(CertifiedByCosts):
     radius, and as none for the upper radius. Such points are flagged ``rounding_sensitive`` if it concerns the
     prediction itself.
 
+    See Also
+    --------
+    KernelSVM : Small C: exact on any number of samples.
+
+    References
+    ----------
+    Sabanayagam, Gosch, Günnemann and Ghoshdastidar, *Exact Certification of (Graph) Neural Networks Against
+    Label Poisoning*, 2025.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

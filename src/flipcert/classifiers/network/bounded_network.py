@@ -93,6 +93,15 @@ class BoundedNetwork(CertifiedByCosts):
     Initial weights are those of ``torch.nn.Linear``. Features should be centred and of moderate size: the default
     learning rate suits few steps on features of norm about one or a few.
 
+    See Also
+    --------
+    kernels.Tangent : Fine-tuning of a network in the linear regime, exact.
+
+    References
+    ----------
+    Sosnin, Müller, Baader, Tsay and Wicker, *Certified Robustness to Data Poisoning in Gradient-Based
+    Training*, 2024.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

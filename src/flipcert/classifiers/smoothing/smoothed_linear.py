@@ -81,6 +81,15 @@ class SmoothedLinear(KernelRidge):
     Labels marked as trusted in :meth:`fit` get noise like all others, so that the prediction stays that of the ridge
     regression, but no flips.
 
+    See Also
+    --------
+    KernelRidge : Certifies the same predictions exactly.
+
+    References
+    ----------
+    Rosenfeld, Winston, Ravikumar and Kolter, *Certified Robustness to Label-Flipping Attacks via Randomized
+    Smoothing*, 2020.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

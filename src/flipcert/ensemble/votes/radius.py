@@ -34,6 +34,16 @@ def ensemble_radius(
     -------
     ndarray of int64 of shape (n_test,)
 
+    See Also
+    --------
+    blackbox_radius : What votes alone prove.
+    PartitionEnsemble : The estimator.
+
+    References
+    ----------
+    Mohgaonkar, Gosch, Sabanayagam, Ghoshdastidar and Günnemann, *Exact Certification of Neural Networks and
+    Partition Aggregation Ensembles Against Label Poisoning*, 2026.
+
     Examples
     --------
     >>> import flipcert
@@ -67,6 +77,14 @@ def blackbox_radius(votes: ArrayLike, n_classes: int) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64 of shape (n_test,)
+
+    See Also
+    --------
+    ensemble_radius : More, where costs are known.
+
+    References
+    ----------
+    Levine and Feizi, *Deep Partition Aggregation: Provable Defenses against General Poisoning Attacks*, 2021.
 
     Examples
     --------

@@ -1,0 +1,59 @@
+"""Pages of the site say what is true: their code runs and prints what they show, their tables come from records."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import runpy
+
+import pytest
+
+from tests.helpers.paths import ROOT
+
+DOCS = ROOT / "docs"
+PAGES = [DOCS / "start.md", *sorted((DOCS / "howto").glob("*.md")), *sorted((DOCS / "theory").glob("*.md"))]
+WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
+GENERATED = ("_build", "reference", "tutorials")
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_code_of_a_page_prints_what_the_page_shows(page):
+    blocks = re.findall(r"```(python|text)\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    assert blocks[0][0] == "python"
+    names: dict[str, object] = {}
+    printed = ""
+    for kind, content in blocks:
+        if kind == "text":
+            assert printed == content, printed
+            continue
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(content, str(page), "exec"), names)
+        printed = out.getvalue()
+
+
+def test_pages_are_where_the_site_looks_for_them():
+    """Each page is in a table of contents; what is generated is not kept."""
+    listed = set()
+    for page in [*DOCS.rglob("*.md"), *DOCS.glob("*.rst")]:
+        if page.relative_to(DOCS).parts[0] in GENERATED:
+            continue
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), flags=re.DOTALL):
+            lines = [line for line in block.splitlines() if line and not line.startswith(":")]
+            names = [re.sub(r".*<(.+)>", r"\1", line) for line in lines]
+            listed |= {(page.parent / name).resolve() for name in names}
+    pages = [page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in GENERATED]
+    assert {page.with_suffix("") for page in pages} - listed == {DOCS / "index"}
+    ignored = (ROOT / ".gitignore").read_text().split()
+    assert all(f"/docs/{folder}/" in ignored for folder in GENERATED)
+
+
+def test_tables_on_models_are_those_of_the_record():
+    script = runpy.run_path(str(DOCS / "howto" / "measure_models.py"))
+    record = json.loads((DOCS / "howto" / "models.json").read_text())
+    assert list(record["results"]) == list(script["MODELS"])
+    for page in (DOCS / "howto" / "choose.md", DOCS / "promises.md"):
+        text = page.read_text()
+        assert "from models.json" in text
+        assert text == script["with_tables"](text, record)
