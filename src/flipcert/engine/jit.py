@@ -15,8 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-
+from flipcert.engine.parts import door_to
 from flipcert.engine.sources import digest_of_imports
 
 _STAMP = "flipcert-sources"
@@ -25,26 +24,17 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 full_caches: set[str] = set()
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = False, inline: str = "never") -> Any:
+def compiled(function: Callable[..., Any], fastmath: Any = False) -> Any:
     """Compile a function on arrays, every operation in the order it is written: rounding bounds depend on that."""
     try:
-        dispatcher = njit(cache=True, nogil=True, fastmath=fastmath, inline=inline)(function)
+        dispatcher = door_to(function, cache=True, fastmath=fastmath)
     except RuntimeError:
         # No folder at all that a cache could be written to: every process compiles for itself.
-        return njit(nogil=True, fastmath=fastmath, inline=inline)(function)
+        return door_to(function, cache=False, fastmath=fastmath)
     if hasattr(dispatcher, "stats"):
         _empty_if_stale(dispatcher.stats.cache_path, Path(function.__code__.co_filename).resolve().parent)
         _go_on_without_space(dispatcher._cache)
     return dispatcher
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """Compile as a part of whatever calls it.
-
-    A function that is compiled by itself is optimised again, with all that it calls, for each of its callers: a chain
-    of large functions takes far longer to compile than one.
-    """
-    return compiled(function, inline="always")
 
 
 def compiled_in_any_order(function: Callable[..., Any]) -> Any:
