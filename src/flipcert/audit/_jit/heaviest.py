@@ -9,6 +9,7 @@ import numpy as np
 
 from flipcert.engine.jit import compiled
 from flipcert.flips._jit.fewest import sum_of_largest
+from flipcert.flips._jit.label_gains import label_gains
 from flipcert.flips._jit.sources import add_base, add_cells, gains_of
 
 
@@ -26,16 +27,7 @@ def heaviest_labels(weights, labels, scores, prediction, budget, row, gaps, unit
         for c in range(scores.shape[1]):
             if c == first:
                 continue
-            for i in range(own.size):
-                weight = np.float64(weights[t, i])
-                if not labels.movable[i]:
-                    own[i] = 0.0
-                elif labels.codes[i] == first:
-                    own[i] = 2.0 * weight
-                elif labels.codes[i] == c:
-                    own[i] = -2.0 * weight
-                else:
-                    own[i] = abs(weight)
+            label_gains(weights[t], labels, first, c, own)
             found += _listed(own, spare, scores[t, first] - scores[t, c], budget, t, found, row, gaps, units, gains)
     return found
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from flipcert.engine.jit import compiled
 from flipcert.flips._jit.fewest import fewest
+from flipcert.flips._jit.label_gains import label_gains
 from flipcert.flips._jit.ladder import rounding_slack
 
 
@@ -38,15 +39,6 @@ def pair_costs(weights, labels, offset, scores, prediction, unreachable, gaps, c
                 costs[t, c] = 1
                 continue
             gaps[t, c] = gap
-            for i in range(weights.shape[1]):
-                weight = np.float64(weights[t, i])
-                if not labels.movable[i]:
-                    gains[i] = 0.0
-                elif labels.codes[i] == first:
-                    gains[i] = 2.0 * weight
-                elif labels.codes[i] == c:
-                    gains[i] = -2.0 * weight
-                else:
-                    gains[i] = abs(weight)
+            label_gains(weights[t], labels, first, c, gains)
             costs[t, c], _ = fewest(gains, gap - slack, True, 0.0, unreachable)
             costs[t, c] = max(1, costs[t, c])
