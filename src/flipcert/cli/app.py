@@ -337,3 +337,12 @@ def demo(
     from flipcert.cli.demo import run_demo
 
     run_demo(out, quiet)
+
+
+@app.command()
+@in_words
+def warmup() -> None:
+    """Compile everything once, on all cores, so that no first answer waits for it."""
+    from flipcert.cli.warmup import warmup_command
+
+    warmup_command()

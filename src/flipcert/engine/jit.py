@@ -18,6 +18,7 @@ from typing import Any
 import numba
 from numba import njit
 
+from flipcert.engine.notice import tell_who_waits
 from flipcert.engine.sources import digest_of_imports
 
 # Releases of numba whose insides are known to be what ``parts.py`` takes them for, by running all tests.
@@ -26,6 +27,7 @@ _STAMP = "flipcert-sources"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # Folders that had no space left for compiled code, for whoever wants to tell; every process compiles it again.
 full_caches: set[str] = set()
+tell_who_waits()
 
 
 def compiled(function: Callable[..., Any], fastmath: Any = False) -> Any:
