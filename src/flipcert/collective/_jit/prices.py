@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled
+from flipcert.engine.jit import compiled, inlined
 
 
-@compiled
+@inlined
 def _part(gain, floor, inverse, cap):
     """The coefficient of one rival; an infinite inverse makes any gain above the floor enough."""
     above = gain - floor
