@@ -86,7 +86,7 @@ def test_lists_of_values_become_one_cell_each():
 
 
 def test_a_wrong_form_is_refused():
-    with pytest.raises(ValueError, match="form of f must be one of medians, curves"):
+    with pytest.raises(ValueError, match="form of f must be one of medians, trends, curves"):
         figures.parse("f", 'title=""\npaper=""\nform="pie"\n')
 
 

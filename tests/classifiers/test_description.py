@@ -191,6 +191,9 @@ def test_pages_from_python_and_from_the_command_line_say_the_same(model, options
     summary_of("certify", "train.npz", "test.npz", *options.split(), "--out", "run")
     flipcert.certify(model.fit(X_TRAIN, Y_TRAIN), X_TEST).report("python.html", Y_TEST)
     settings, promises = told_by(data / "run" / "report.html")
+    # A command also says what it did to the features before a model saw them.
+    assert ("features" in settings) == ("--scale" in options)
+    settings.pop("features", None)
     assert (settings, promises) == told_by(data / "python.html")
     assert {"model", "training labels", "test points"} <= set(settings)
     assert ("Wide networks" in promises) == ("ntk" in settings.get("kernel", ""))

@@ -76,7 +76,7 @@ def test_radii_and_attacks(problem):
 def test_radii_of_streamed_rows(monkeypatch, problem):
     monkeypatch.setattr(grid, "COLUMNS", 2)
     labels, offset = read(problem)
-    check_rows(SourceRows(StreamedRows(tiles_of(problem[0][None]), labels, offset), labels, offset), problem)
+    check_rows(SourceRows(StreamedRows(tiles_of(problem[0][None], labels), labels, offset), labels, offset), problem)
 
 
 @settings(max_examples=200, deadline=None)
