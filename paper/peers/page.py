@@ -101,11 +101,11 @@ def _section(data: str, rows: Sequence[Row]) -> str:
 def _line(row: Row, full: int) -> str:
     small = "" if row["n_train"] == full else f" ({row['n_train']:,} rows, {row['n_test']:,} points)"
     name = f"{row['method']}, all points together" if row["together"] else row["method"]
-    spent = 1e3 * (row["seconds_fit"] + row["seconds_certify"]) / row["n_test"]
+    spent = float(f"{1e3 * (row['seconds_fit'] + row['seconds_certify']) / row['n_test']:.2g}")
     settings = ", ".join(f"{key} {value}" for key, value in json.loads(row["settings"]).items())
     medians = ["" if row[key] is None else f"{row[key]:,}" for key in ("median_all", "median_correct")]
     shares = [f"{share:.3f}" for share in row["certified"]]
-    return f"| {' | '.join([name + small, _proof(row), *shares, *medians, f'{spent:.2g}', settings])} |"
+    return f"| {' | '.join([name + small, _proof(row), *shares, *medians, f'{spent:,g}', settings])} |"
 
 
 def _proof(row: Row) -> str:
