@@ -42,6 +42,7 @@ templates_path = [str(HERE / "_templates")]  # for autosummary, which looks in t
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # whose method it is says the title
 numpydoc_show_class_members = False
 
 sphinx_gallery_conf = {
@@ -67,6 +68,7 @@ html_css_files = ["site.css"]
 html_extra_path = ["_root"]  # an index.html that leads to docs/index.html
 html_show_sourcelink = False
 html_copy_source = False
+html_sidebars = {"docs/start": []}  # it has no pages below it that a sidebar could show
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 7,

@@ -174,10 +174,11 @@ def draw(record):
 
     plt.rcParams["svg.hashsalt"] = "flipcert"
     results, references = record["results"], record["references"]
-    figure, axes = plt.subplots(1, len(references), figsize=(12, 4.4), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(2, 3, figsize=(7.5, 6.2), layout="constrained", sharey=True)
+    *panels, spare = axes.flat
     shown = [model for model in results if not model.startswith("MilpSVM")]
     markers = "osD^vPX*<>hp"
-    for axis, name in zip(axes, references, strict=True):
+    for axis, name in zip(panels, references, strict=True):
         for place, model in enumerate(shown):
             own = results[model][name]
             axis.plot(
@@ -185,15 +186,17 @@ def draw(record):
                 100 * own["median"],
                 markers[place],
                 color=f"C{place % 10}",
-                markersize=7,
+                markersize=8,
                 label=model,
             )
-        axis.set_title(name, fontsize=10)
+        axis.set_title(name, fontsize=12)
+        axis.xaxis.set_major_locator(plt.MaxNLocator(4))
         axis.grid(alpha=0.3)
-    figure.supxlabel("accuracy", fontsize=10)
-    axes[0].set_ylabel("flips that half of the right predictions\nwithstand, in % of the labels")
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    figure.supxlabel("accuracy", fontsize=12)
+    figure.supylabel("flips that half of the right predictions withstand, in % of the labels", fontsize=11)
+    # What is left of the grid says which model is which.
+    spare.axis("off")
+    spare.legend(*panels[0].get_legend_handles_labels(), loc="center", fontsize=8.5, frameon=False)
     figure.savefig(PICTURE, metadata={"Date": None}, facecolor="white")
 
 

@@ -67,12 +67,12 @@ plt.show()
 model = make_pipeline(embedding, models["label spreading"]).fit(X_train, y_train)
 certificates = proven["label spreading"]
 order = np.argsort(certificates.radius, kind="stable")
-figure, axes = plt.subplots(2, 8, figsize=(9, 3), layout="constrained")
-for axis, point in zip(axes.flat, [*order[:8], *order[-8:]], strict=True):
+figure, axes = plt.subplots(2, 5, figsize=(7, 3.4), layout="constrained")
+for axis, point in zip(axes.flat, [*order[:5], *order[-5:]], strict=True):
     axis.imshow(X_test[point].reshape(8, 8), cmap="gray_r")
     axis.set_title(
         f"{certificates.prediction[point]}: {certificates.radius[point]} flips",
-        fontsize=9,
+        fontsize=13,
     )
     axis.axis("off")
 plt.show()
@@ -87,12 +87,12 @@ plt.show()
 
 point = order[40]
 (attack,) = flipcert.worst_flips(model, X_test[[point]])
-figure, axes = plt.subplots(1, 8, figsize=(9, 1.7), layout="constrained")
+figure, axes = plt.subplots(1, 6, figsize=(7, 1.7), layout="constrained")
 axes[0].imshow(X_test[point].reshape(8, 8), cmap="Blues")
-axes[0].set_title(f"test: {certificates.prediction[point]}", fontsize=9)
+axes[0].set_title(f"test: {certificates.prediction[point]}", fontsize=13)
 for axis, index, new in zip(axes[1:], attack.indices, attack.labels, strict=False):
     axis.imshow(X_train[index].reshape(8, 8), cmap="gray_r")
-    axis.set_title(f"{y_train[index]} → {new}", fontsize=9)
+    axis.set_title(f"{y_train[index]} → {new}", fontsize=13)
 for axis in axes:
     axis.axis("off")
 plt.show()

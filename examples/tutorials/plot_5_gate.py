@@ -62,6 +62,10 @@ def run(command):
 # Say what has to be proven. Shares are compared as fractions, never rounded.
 # ``--classes`` names the label space: read from the labels, it would be in an
 # attacker's hands.
+#
+# In earnest, requirements come from what you need, before anything is run. Those here
+# did not: this page asked for 0.8 at first, the model reached 0.743, and 0.7 was put
+# there so that a gate can be seen to open. On a build server, that was a failed gate.
 
 certify = (
     "flipcert certify train.csv test.csv --label cultivar --quiet "
@@ -126,5 +130,5 @@ plt.show()
 #        --junit gate.xml
 #
 # All metrics are in :doc:`/docs/cli`. A gate is a test like any other: settle the
-# numbers before you look at the results, and do not tune the model on the labels until
-# it passes.
+# numbers before you look at the results, as this page did not, and do not tune the
+# model on the labels until it passes.

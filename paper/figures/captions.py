@@ -43,9 +43,9 @@ def _list(words: Sequence[str]) -> str:
 
 def _scaling(rows: Sequence[Row]) -> str:
     features = {row["data"]: row["features"] for row in rows if row.get("features")}
-    lead = "; ".join(f"{in_words('data', data)}: {what}" for data, what in features.items())
+    lead = "; ".join(f"{in_words('data', data)}: {in_words('features', what)}" for data, what in features.items())
     scales = _list([_SCALES[scale] for scale in _values(rows, "scale")])
-    return f"{lead}, {scales}; no label is used for it." if lead else f"Features {scales}."
+    return f"{lead}. Scaling, which sees no label: {scales}." if lead else f"Features {scales}."
 
 
 def _models(rows: Sequence[Row]) -> list[str]:

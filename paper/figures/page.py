@@ -75,7 +75,7 @@ def _data(made: Sequence[Made]) -> str:
         if "features" in row and row.get("points") is None
     )
     lines = [
-        f"- {in_words('data', data)}: {what}; {n:,} for training, {t:,} test points"
+        f"- {in_words('data', data)}: {in_words('features', what)}; {n:,} for training, {t:,} test points"
         + ("" if share is None else f", {share:.1%} of them of the most frequent class")
         for data, what, n, t, share in seen
     ]

@@ -20,6 +20,9 @@ _WORDS = {
     "relu": "ReLU",
     "published": "as published",
     "auto": "flipcert's default",
+    # As tables name them.
+    "second block of a RotNet trained by flipcert": "second block of a RotNet that was trained by flipcert to name "
+    "rotations of the training images, and saw no label of theirs",
 }
 _SYMBOLS = {"partitions": "N", "flip_probability": "q", "reg": "reg", "clip": "clip"}
 

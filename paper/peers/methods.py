@@ -96,8 +96,8 @@ def _milp(given: Settings, n_jobs: int | None) -> Any:
     return flipcert.MilpSVM(C=given["C"], time_limit=5.0, n_jobs=n_jobs)
 
 
-_PARTITIONS = (10, 50, 250, 1000, 3000)
-_BLACK_BOX = {"scale": SCALES, "reg": REGS, "partitions": _PARTITIONS}
+PARTITIONS = (10, 50, 250, 1000, 3000)
+_BLACK_BOX = {"scale": SCALES, "reg": REGS, "partitions": PARTITIONS}
 # Each base model of copies sees as many rows as one without, so these are dear: 4 copies are 4 times the models.
 _COPIES = 4
 _SMOOTHING = {"scale": SCALES, "reg": REGS, "flip_probability": (0.0001, 0.0125, 0.1)}
@@ -124,7 +124,7 @@ METHODS = (
     ),
     Method("one SVM", "ScaLabelCert", SOUND, _svm, {"scale": SCALES}),
     Method("one ridge regression", "ScaLabelCert", SOUND, _ridge, {"scale": SCALES, "reg": REGS}),
-    Method("ensemble of SVMs", "EnsembleCert", SOUND, _svms, {"scale": SCALES, "partitions": _PARTITIONS}),
+    Method("ensemble of SVMs", "EnsembleCert", SOUND, _svms, {"scale": SCALES, "partitions": PARTITIONS}),
     Method("ensemble of ridge regressions", "EnsembleCert", SOUND, _votes(), _BLACK_BOX),
     Method("Run-Off Election, white-box", "their vote, our flip costs", SOUND, _votes("runoff"), _BLACK_BOX),
     Method(

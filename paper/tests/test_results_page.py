@@ -20,6 +20,12 @@ def test_committed_tables_make_the_committed_page():
     assert render(read_results(RESULTS)) == (RESULTS / PAGE).read_text()
 
 
+def test_every_caption_of_mnist_says_that_its_network_saw_no_label():
+    told = [line for line in (RESULTS / PAGE).read_text().splitlines() if "RotNet" in line and ": second block" in line]
+    assert len(told) > 10
+    assert all("rotations of the training images, and saw no label" in line for line in told)
+
+
 def test_the_committed_comparison_is_made_from_its_table():
     assert peers.render(read_table(RESULTS / peers.TABLE)) == (RESULTS / peers.PAGE).read_text()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,6 +38,24 @@ def test_a_run_is_what_python_says_and_is_verified(vote, copies):
     assert "radii by votes" in verified.output
     # A run with another vote is another run.
     assert run("certify", *FILES, *MODEL, "--out", "run").exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("options", "looked"),
+    [((), True), (("--attacks", 0), False), (("--vote", "runoff"), False), (("--copies", 2), False)],
+)
+def test_attacks_are_looked_for_only_where_there_are_some(options, looked):
+    said = run("certify", *FILES, *MODEL, *options).stderr
+    assert "Certifying" in said
+    assert ("Looking for attacks" in said) == looked
+
+
+def test_copies_are_told_in_buckets():
+    said = run("sweep", *FILES, "--model", "ridge", "--partitions", "2,3", "--copies", 2, "--out", "sweep").stderr
+    assert "4 buckets, 2 copies: fitting" in said
+    assert "6 buckets, 2 copies: fitting" in said
+    page = Path("sweep/report.html").read_text()
+    assert "cut into as many times more buckets, each of which is given to that many voters" in page
 
 
 def test_a_wrong_radius_by_votes_is_found():

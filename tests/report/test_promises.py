@@ -22,4 +22,5 @@ def test_a_page_says_how_many_votes_a_flip_may_change(vote, copies, said):
     result = real_result(PartitionEnsemble(KernelRidge(reg=10.0), 5, vote=vote, copies=copies))
     page = report_page([result])
     assert said in page
-    assert (f", {copies} copies" in page) == (copies > 1)
+    assert (f"in {5 * copies} buckets, each given to {copies} voters" in page) == (copies > 1)
+    assert ("in 5 partitions" in page) == (copies == 1)

@@ -49,6 +49,30 @@ def test_it_reads_as_a_line_a_budget():
     ]
 
 
+def test_budgets_are_chosen_by_a_number_a_slice_or_an_array():
+    whole = made_up()
+    budgets = list(whole)
+    assert [budget.flips for budget in budgets] == [2, 4, 9]
+    assert budgets[-1] == whole[-1] == whole[2]
+    for k, budget in enumerate(budgets):
+        assert all(type(own) in (int, float) for own in budget[:-1])
+        for name in budget._fields[:-1]:
+            assert getattr(budget, name) == getattr(whole, name)[k]
+        assert budget.attack is whole.attacks[k]
+    some = whole[whole.flips > 2]
+    assert isinstance(some, flipcert.CollectiveCertificate)
+    assert list(some) == budgets[1:] == list(whole[1:]) == list(whole[[1, 2]])
+    assert same(whole[:], whole)
+    np.testing.assert_array_equal(some.prediction_after, whole.prediction_after[1:])
+    assert some.changed(0).tolist() == whole.changed(1).tolist()
+    assert repr(some).splitlines()[1:] == repr(whole).splitlines()[2:]
+    assert len(whole[:0]) == 0
+    with pytest.raises(IndexError, match="there are 3 budgets; "):
+        whole[3]
+    with pytest.raises(IndexError, match="by a number, a slice, or an array of one dimension"):
+        whole[np.array([[0, 1]])]
+
+
 @pytest.mark.parametrize("threat", THREATS)
 @pytest.mark.parametrize("counts_correct", [True, False])
 def test_what_is_saved_comes_back(tmp_path, threat, counts_correct):

@@ -31,6 +31,7 @@ from flipcert.report.words import Sentence, capital, outside, percent, plural, s
 from flipcert.report.worth import choose, one_in_a_hundred, rule, what_it_means, why
 
 _MOST_DETAILED = 48
+_COPIED = " With copies, it is cut into as many times more buckets, each of which is given to that many voters."
 
 
 def write_report(results: Sequence[Result], path: str | os.PathLike[str], *, title: str | None = None) -> None:
@@ -243,8 +244,10 @@ def _figures(best: Summary) -> list[tuple[str, str, str]]:
     remark = f"{trusted} of them trusted, " if best.exposure.n_trusted else ""
     remark += "" if best.exposure.n_sources is None else f"from {plural(best.exposure.n_sources, 'source')}, "
     n_copies = best.result.n_copies
-    remark += f"in {plural(n, 'partition')}" if n > 1 or n_copies > 1 else "one model"
-    remark += f", {n_copies} copies" if n_copies > 1 else ""
+    if n_copies > 1:
+        remark += f"in {plural(n * n_copies, 'bucket')}, each given to {n_copies} voters"
+    else:
+        remark += f"in {plural(n, 'partition')}" if n > 1 else "one model"
     figures.append(("training labels", f"{c.n_labels:,}", remark))
     return figures
 
@@ -278,7 +281,8 @@ def _sweep(summaries: Sequence[Summary]) -> dict[str, Any]:
             "votes": any(m.votes is not None for m in medians),
         },
         "sweep_note": f"Median certified robustness: the largest number of {summaries[0].unit.nouns} that at least "
-        f"half of the {kind} withstand, when the training set is cut into that many partitions that vote.",
+        f"half of the {kind} withstand, when the training set is cut into that many partitions that vote."
+        + (_COPIED if any(s.result.n_copies > 1 for s in summaries) else ""),
     }
 
 

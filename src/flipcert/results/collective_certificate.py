@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.results.collective_file import read_collective, write_collective
 from flipcert.results.witness import Witness
+
+
+class Budget(NamedTuple):
+    """What is known of one budget: entries of a collective certificate, as plain values."""
+
+    flips: int
+    changed_at_most: int
+    changed_at_least: int
+    changed_one_by_one: int
+    certified_accuracy: float
+    accuracy_under_attack: float
+    attack: Witness | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,10 +72,13 @@ class CollectiveCertificate:
     >>> import flipcert
     >>> X, y = load_iris(return_X_y=True)
     >>> model = flipcert.KernelRidge("rbf", classes=[0, 1, 2]).fit(X[::2], y[::2])
-    >>> model.certify_collectively(X[1::2], [1, 2], y[1::2])
+    >>> certificate = model.certify_collectively(X[1::2], [1, 2], y[1::2])
+    >>> certificate
     CollectiveCertificate: how many of 73 right predictions one attack changes
        1 flip: exactly 3, point by point 4; certified accuracy 0.933
       2 flips: exactly 4, point by point 8; certified accuracy 0.920
+    >>> certificate[0].changed_at_most, [budget.flips for budget in certificate]
+    (3, [1, 2])
     """
 
     flips: NDArray[np.int64]
@@ -86,6 +101,35 @@ class CollectiveCertificate:
 
     def __len__(self) -> int:
         return self.flips.size
+
+    def __getitem__(self, budgets: Any) -> Any:
+        """Return what is known of one budget, by its place, or the certificate of some, by a slice or array.
+
+        Parameters
+        ----------
+        budgets : int, slice, or array-like of int or bool
+            Places in ``flips``.
+
+        Returns
+        -------
+        Budget or CollectiveCertificate
+            A named tuple for one budget, with its ``attack``; a certificate for several.
+        """
+        try:
+            chosen = np.arange(len(self))[budgets]
+        except IndexError as error:
+            raise IndexError(f"there are {len(self):,} budgets; {error}.") from None
+        if np.ndim(chosen) == 0:
+            entries = {name: getattr(self, name)[chosen].item() for name in Budget._fields[:-1]}
+            return Budget(**entries, attack=self.attacks[chosen])
+        if np.ndim(chosen) > 1:
+            raise IndexError("budgets are chosen by a number, a slice, or an array of one dimension.")
+        columns = ("flips", "changed_at_most", "changed_at_least", "changed_one_by_one", "prediction_after")
+        own = {name: getattr(self, name)[chosen] for name in columns}
+        return replace(self, **own, attacks=[self.attacks[k] for k in chosen.tolist()])
+
+    def __iter__(self) -> Iterator[Budget]:
+        return (self[budget] for budget in range(len(self)))
 
     def __repr__(self) -> str:
         kind = "right predictions" if self.counts_correct else "predictions"

@@ -110,8 +110,12 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
         if job.threat == SOURCES.name:
             stages.stage(f"{prefix}certifying in flips")
             in_flips = model.certify(X_test).radius
-        stages.stage(f"{prefix}looking for attacks")
-        attacks = _attacks(model, X_test, certificates, job)
+        rows = rows_to_attack(certificates, job.test.y, job.n_attacks)
+        attacks: tuple[Attack, ...] = ()
+        # Of run-offs, copies and some models no attack is ever known.
+        if np.any(certificates.radius_upper[rows] < certificates.limit):
+            stages.stage(f"{prefix}looking for attacks")
+            attacks = _attacks(model, X_test, rows, certificates, job)
         powers: tuple[SourcePower, ...] = ()
         if job.threat == SOURCES.name and job.n_attacks:
             stages.stage(f"{prefix}looking at single sources")
@@ -175,11 +179,10 @@ class _Keeper(Watcher):
             self._folder.keep(question.name, result)
 
 
-def _attacks(model: Any, X_test: NDArray[Any], certificates: Certificates, job: Job) -> tuple[Attack, ...]:
-    """Attacks on the most fragile and the most robust points, and on some in between."""
-    rows = rows_to_attack(certificates, job.test.y, job.n_attacks)
-    if rows.size == 0:
-        return ()
+def _attacks(
+    model: Any, X_test: NDArray[Any], rows: NDArray[np.int64], certificates: Certificates, job: Job
+) -> tuple[Attack, ...]:
+    """The smallest known attacks on some test points."""
     y = np.asarray(job.train.y)
     witnesses = model.worst_flips(X_test[rows], threat=job.threat, exact=job.exact, time_limit=job.time_limit)
     return tuple(

@@ -231,9 +231,12 @@ class Settings:
         parts = [self.model]
         if "reg" in options:
             parts.append(f"reg {options['reg']:g}")
-        parts.append("one model" if self.partitions == 1 else f"{self.partitions} partitions")
-        if self.partitions > 1 and self.copies > 1:
-            parts.append(f"{self.copies} copies")
+        if self.partitions == 1:
+            parts.append("one model")
+        elif self.copies == 1:
+            parts.append(f"{self.partitions} partitions")
+        else:
+            parts.append(f"{self.partitions * self.copies} buckets, {self.copies} copies")
         if self.partitions > 1 and self.vote == "runoff":
             parts.append("run-off")
         return ", ".join(parts)
