@@ -60,3 +60,15 @@ def test_spreading_with_ties_and_few_rows_in_plain_numpy(alpha):
         base = flipcert.LabelSpreading(4, alpha, classes=[0, 1])
         ((_, weights),) = formed_weights(base.fit(X, np.arange(n) % 2), x, np.arange(5))
         assert weights_are_right(base, X, x, weights, "float64").all()
+
+
+def test_weights_that_cancel_to_zero_are_right_whatever_rounding_leaves_of_them():
+    """One-hot features: many weights are zero in theory, and some rounding of the others in practice."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        X = np.column_stack([rng.integers(0, 4, 9), np.eye(3)[rng.integers(0, 3, 9)]]).astype(float)
+        x = np.column_stack([rng.integers(0, 4, 3), np.eye(3)[rng.integers(0, 3, 3)]]).astype(float)
+        base = flipcert.KernelRidge("linear")
+        weights = base.fit(X, np.arange(9) % 2).label_linear_.formed(x, np.arange(3))
+        assert weights_are_right(base, X, x, weights, "float64").all()
+        assert not weights_are_right(base, X, x, weights + 1e-6, "float64").any()
