@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import flipcert
 from flipcert.classifiers.logistic.bound import Bound
@@ -159,22 +160,38 @@ def test_no_labelling_falls_below_what_norms_prove(kind):
     assert proven > 0 or kind == "large"
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_ensembles_prove_more_than_votes_and_no_labelling_contradicts_them(seed):
-    rng = np.random.default_rng(seed)
-    X, T = rng.normal(size=(7, 2)), rng.normal(size=(6, 2))
-    y = np.array([0, 1, 0, 1, 0, 1, 1])
-    X[:, 0] += 2 * y
-    base = flipcert.LogisticRegression(C=0.2, classes=[0, 1])
-    ensemble = flipcert.PartitionEnsemble(base, n_partitions=3, classes=[0, 1], partition="sorted", n_jobs=1).fit(X, y)
-    certificates = ensemble.certify(T)
-    assert (certificates.radius >= certificates.blackbox_radius).all()
-    fewest = np.full(len(T), 8)
-    for labels in all_labellings(7, 2):
-        predicted = (
-            flipcert.PartitionEnsemble(base, 3, classes=[0, 1], partition="sorted", n_jobs=1).fit(X, labels).predict(T)
-        )
-        changed = predicted != certificates.prediction
-        fewest[changed] = np.minimum(fewest[changed], (labels != y).sum())
-    assert (certificates.radius < fewest).all()
-    assert (certificates.radius_upper + 1 >= np.minimum(fewest, 8)).all()
+@pytest.mark.parametrize(("K", "n"), [(2, 15), (3, 12)])
+def test_ensembles_prove_more_than_votes_and_no_labelling_contradicts_them(K, n):
+    """Every labelling of every part, fitted; then every election that these votes make."""
+    more = 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        # Few labels of other classes: some parts do not change their vote for a single flip.
+        y = np.where(np.arange(n) % 4 == 0, 1 + np.arange(n) // 4 % (K - 1), 0)
+        X, T = 0.3 * rng.normal(size=(n, K)) + 0.5 * np.eye(K)[y], rng.normal(size=(8, K))
+        base = flipcert.LogisticRegression(C=0.1, classes=range(K), n_jobs=1)
+        ensemble = flipcert.PartitionEnsemble(base, 3, classes=range(K), partition="sorted", n_jobs=1).fit(X, y)
+        certificates = ensemble.certify(T)
+        assert (certificates.radius >= certificates.blackbox_radius).all()
+        more += int((certificates.radius > certificates.blackbox_radius).sum())
+        # Flips that make a part (first) vote for a class (last).
+        costs = np.full((3, len(T), K), n + 1)
+        for part in range(3):
+            members = np.flatnonzero(ensemble.partition_ == part)
+            for labels in all_labellings(members.size, K):
+                votes = base.fit(X[members], labels).predict(T)
+                here = costs[part, np.arange(len(T)), votes]
+                costs[part, np.arange(len(T)), votes] = np.minimum(here, (labels != y[members]).sum())
+        fewest = np.full(len(T), n + 1)
+        for election in itertools.product(range(K), repeat=3):
+            changed = np.bincount(election, minlength=K).argmax() != certificates.prediction
+            needed = sum(costs[part, :, vote] for part, vote in enumerate(election))
+            fewest[changed] = np.minimum(fewest[changed], needed[changed])
+        assert (fewest > 0).all()  # the labels as they are vote as the ensemble does
+        assert (certificates.radius < fewest).all()
+        assert (certificates.radius_upper + 1 >= fewest).all()
+        for t, attack in enumerate(ensemble.worst_flips(T)):
+            after = clone(ensemble).fit(X, attack.apply(y))
+            assert len(attack) == certificates.radius_upper[t] + 1
+            assert after.predict(T[t : t + 1])[0] != certificates.prediction[t]
+    assert more > 0
