@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
+from flipcert.cli import command_words
 from tests.helpers.command_line import X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, refused, run, summary_of
 
 N = 40
@@ -207,3 +210,12 @@ def test_every_kind_of_file_is_looked_at(data):
     told = json.loads(run("inspect", "train.csv", "--json").stdout)
     assert (told["rows"], told["command"]) == (75, "flipcert certify train.csv TEST")
     assert [column["used_as"] for column in told["columns"]] == ["feature"] * 4 + ["label"]
+
+
+@pytest.mark.parametrize("word", ["tab\tx", "a'b\t\\n", "é b", "it's", "line\nbreak"])
+def test_words_to_paste_are_one_line_that_a_shell_reads_as_they_were(word):
+    """A tab on a terminal is some blanks."""
+    pasted = command_words.pasted(["printf", "%s", word])
+    assert pasted.isprintable()
+    if shutil.which("bash"):
+        assert subprocess.run(["bash", "-c", pasted], capture_output=True, text=True, check=True).stdout == word

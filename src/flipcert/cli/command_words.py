@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
@@ -24,7 +24,18 @@ def command_words(command: Callable[..., Any], given: Mapping[str, Any], data: D
             words += group_words(data if data is not None and isinstance(value, DataOptions) else value)
         elif name not in _PLACES and value != defaults[name]:
             words += _option(name, hints[name], value)
-    return shlex.join(words)
+    return pasted(words)
+
+
+def pasted(words: Sequence[str]) -> str:
+    """Words as a shell takes them; tabs and the like, which a terminal would not show as they are, by their escapes."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _escaped(word) for word in words)
+
+
+def _escaped(word: str) -> str:
+    """A word in the quotes of bash and zsh that know escapes."""
+    shown = (letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in word.replace("\\", r"\\"))
+    return "$'" + "".join(shown).replace("'", r"\'") + "'"
 
 
 def group_words(group: Any) -> list[str]:

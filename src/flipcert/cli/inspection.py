@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from typing import Any
 
 import typer
@@ -11,7 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from flipcert.cli.command_words import group_words
+from flipcert.cli.command_words import group_words, pasted
 from flipcert.cli.console import results
 from flipcert.cli.looking import look
 from flipcert.cli.options import DataOptions
@@ -33,7 +32,7 @@ def inspect_command(file: str, test: str | None, data: DataOptions, as_json: boo
     advice, mended = look(file, test, data)
     command = None
     if mended is not None:
-        command = shlex.join(["flipcert", "certify", file, _TEST if test is None else test, *group_words(mended)])
+        command = pasted(["flipcert", "certify", file, _TEST if test is None else test, *group_words(mended)])
     if as_json:
         typer.echo(json.dumps(_described(file, advice, command), indent=2))
         return

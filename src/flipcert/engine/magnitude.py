@@ -26,10 +26,14 @@ def refuse_overflow(weights: NDArray[Any]) -> None:
         raise Overflow(f"the weights of a row overflowed (got {weights[~np.isfinite(weights)][0]})")
 
 
-def refuse_underflow(lost: NDArray[np.bool_]) -> None:
-    """Raise Underflow if the weights of some row were lost: a model of zeros would look safe from everybody."""
+def refuse_underflow(lost: NDArray[np.bool_], filled_up: bool = False) -> None:
+    """Raise Underflow if the weights of some row were lost: a model of zeros would look safe from everybody.
+
+    Rows of a block that is ``filled_up`` are not counted: some of them nobody asked about.
+    """
     if lost.any():
-        raise Underflow(f"the weights of {np.count_nonzero(lost)} of {lost.size} rows underflowed")
+        how_many = "some" if filled_up else f"{np.count_nonzero(lost)} of {lost.size}"
+        raise Underflow(f"the weights of {how_many} rows underflowed")
 
 
 def finite_sum(total: float) -> float:

@@ -59,7 +59,8 @@ class SparseRidge(Weights):
         own = self._kernel.features(X)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # told when the weights are used
             solved = (own.astype(np.float64, copy=False) @ self._inverse).astype(self.dtype)
-        refuse_underflow(own.any(axis=1) & (np.abs(solved).max(axis=1) < smallest_whole(self.dtype)))
+        lost = own.any(axis=1) & (np.abs(solved).max(axis=1) < smallest_whole(self.dtype))
+        refuse_underflow(lost, filled_up=True)
         return solved
 
     def form(self, X: NDArray[Any], out: NDArray[Any]) -> None:
