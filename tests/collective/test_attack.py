@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flipcert
+from flipcert.collective._jit.exchange import slopes
 from flipcert.collective.attack import find_attack
 from flipcert.collective.every_attack import EveryAttack
 from flipcert.collective.points import LinearPoints
@@ -126,6 +127,21 @@ def test_strange_weights_neither_fail_nor_count_twice(data):
         points = Points(weights, Labels.of(np.arange(n) % 3, 3, space_is_fixed=data.draw(st.booleans())))
         attack = find_attack(points, budget, working_time() + data.draw(st.sampled_from([0.02, 0.1])))
         count_of(points, attack, budget)
+
+
+def test_scores_that_overflow_on_the_way_end_no_search():
+    """Both classes at infinity: there is no lead, and no slope of it."""
+    most = 1.7e308
+    with np.errstate(all="ignore"):
+        points = Points(np.array([[most] * 4, [most, most, most, -most]]), Labels.of(np.arange(4) % 3, 3))
+        count_of(points, find_attack(points, 4, working_time() + 0.05), 4)
+    scores, out = np.array([[np.inf, 1.0], [np.inf, 0.5], [0.0, 0.0]]), np.full((3, 2), np.nan)
+    slopes(scores, np.zeros(2, np.int64), np.ones(2), np.ones(2), 1.0, out)
+    assert out[:, 0].tolist() == [0.0, 0.0, 0.0]
+    assert out[0, 1] < 0 < out[1, 1]
+    scores[:, 0], scale = (np.inf, 1.0, 1.0), np.array([np.inf, 1.0])
+    slopes(scores, np.ones(2, np.int64), scale, np.ones(2), 1.0, out)
+    assert np.isfinite(out[:, 0]).all()
 
 
 def test_an_attack_without_flips_is_none():

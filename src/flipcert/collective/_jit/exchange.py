@@ -26,7 +26,8 @@ def slopes(scores, own, scale, weight, heat, out):
                 best = scores[c, t]
         width = heat * scale[t]
         z = (scores[a, t] - best) / width
-        if abs(z) > 30.0:
+        # Scores that overflowed have no lead.
+        if not abs(z) <= 30.0:
             continue
         sigmoid = 1.0 / (1.0 + np.exp(z))
         slope = weight[t] * sigmoid * (1.0 - sigmoid) / width
@@ -37,9 +38,10 @@ def slopes(scores, own, scale, weight, heat, out):
                 if near > -12.0:
                     out[c, t] = np.exp(near)
                     total += out[c, t]
-        for c in range(n_classes):
-            out[c, t] *= slope / total
-        out[a, t] = -slope
+        if total > 0.0:
+            for c in range(n_classes):
+                out[c, t] *= slope / total
+            out[a, t] = -slope
 
 
 @compiled_in_any_order
