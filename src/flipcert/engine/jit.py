@@ -15,11 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba import njit
 
 from flipcert.engine.notice import tell_who_waits
 from flipcert.engine.sources import digest_of_imports
 
+# Releases of numba whose insides are known to be what ``parts.py`` takes them for, by running all tests.
+_KNOWN = ("0.68.",)
 _STAMP = "flipcert-sources"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # Folders that had no space left for compiled code, for whoever wants to tell; every process compiles it again.
@@ -27,26 +30,26 @@ full_caches: set[str] = set()
 tell_who_waits()
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = False, inline: str = "never") -> Any:
+def compiled(function: Callable[..., Any], fastmath: Any = False) -> Any:
     """Compile a function on arrays, every operation in the order it is written: rounding bounds depend on that."""
     try:
-        dispatcher = njit(cache=True, nogil=True, fastmath=fastmath, inline=inline)(function)
+        dispatcher = _dispatcher(function, cache=True, fastmath=fastmath)
     except RuntimeError:
         # No folder at all that a cache could be written to: every process compiles for itself.
-        return njit(nogil=True, fastmath=fastmath, inline=inline)(function)
+        return _dispatcher(function, cache=False, fastmath=fastmath)
     if hasattr(dispatcher, "stats"):
         _empty_if_stale(dispatcher.stats.cache_path, Path(function.__code__.co_filename).resolve().parent)
         _go_on_without_space(dispatcher._cache)
     return dispatcher
 
 
-def inlined(function: Callable[..., Any]) -> Any:
-    """Compile as a part of whatever calls it.
+def _dispatcher(function: Callable[..., Any], cache: bool, fastmath: Any) -> Any:
+    """What compiles a function when it is called: quickly, or as numba does it where its insides are not known."""
+    if not numba.__version__.startswith(_KNOWN):
+        return njit(cache=cache, nogil=True, fastmath=fastmath)(function)
+    from flipcert.engine.parts import door_to
 
-    A function that is compiled by itself is optimised again, with all that it calls, for each of its callers: a chain
-    of large functions takes far longer to compile than one.
-    """
-    return compiled(function, inline="always")
+    return door_to(function, cache=cache, fastmath=fastmath)
 
 
 def compiled_in_any_order(function: Callable[..., Any]) -> Any:

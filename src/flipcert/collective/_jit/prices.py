@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine.jit import compiled
 
 
-@inlined
+@compiled
 def _part(gain, floor, inverse, cap):
     """The coefficient of one rival; an infinite inverse makes any gain above the floor enough."""
     above = gain - floor

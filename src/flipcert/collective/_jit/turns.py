@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine.jit import compiled
 from flipcert.ensemble._jit.knapsack import leave_costs, overtake, tally
 
 
@@ -42,7 +42,7 @@ def turning_points(votes, costs, never, winner, gaps, pair_costs, first, second)
             pair_costs[t, c] = min(never, overtake(votes[t], price, away, counts, a, c, no_plan))
 
 
-@inlined
+@compiled
 def _share(units, gain, floor, inverse):
     """The coefficient of one rival in a cut."""
     above = gain - units * floor

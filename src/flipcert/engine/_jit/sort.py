@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from flipcert.engine._jit.room import zero_integers
 from flipcert.engine.jit import compiled
 
 # Whole numbers below this are sorted by counting.
@@ -39,7 +38,7 @@ def sort_small(key, tag, size, spare_key, spare_tag):
     if size < 16:
         sort_pairs(key, tag, size, spare_key, spare_tag)
         return
-    heads = np.zeros(_SMALL + 2, np.int64)
+    heads = zero_integers(_SMALL + 2)
     for i in range(size):
         heads[min(key[i], _SMALL) + 1] += 1
     for k in range(_SMALL):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flipcert.engine.jit import inlined
+from flipcert.engine.jit import compiled
 from flipcert.labels.labels import Coded
 
 # Upper cost of what has not been settled.
@@ -72,7 +72,7 @@ def ballot_of(ballots: Ballot, t: int) -> Ballot:
     )
 
 
-@inlined
+@compiled
 def labels_of(voters, i):
     """Labels of one voter."""
     begin, end = voters.bounds[i], voters.bounds[i + 1]

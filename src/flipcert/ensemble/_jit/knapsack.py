@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flipcert.engine._jit.room import first_largest, room_for_integers, zero_integers
 from flipcert.engine._jit.sort import sort_small
 from flipcert.engine.jit import compiled
 
@@ -24,10 +25,10 @@ _COUNTED = 255
 @compiled
 def tally(votes, n_classes):
     """Votes of each class and the winner, ties to the smaller index."""
-    counts = np.zeros(n_classes, np.int64)
-    for vote in votes:
-        counts[vote] += 1
-    return counts, np.argmax(counts)
+    counts = zero_integers(n_classes)
+    for i in range(votes.size):
+        counts[votes[i]] += 1
+    return counts, first_largest(counts)
 
 
 @compiled
@@ -44,11 +45,11 @@ def overtake(votes, price, away, counts, rival, target, plan):
             plan[i] = votes[i]
     if need <= 0:
         return np.int64(0)
-    step = np.empty(2 * n_voters, np.int64)  # costs of single steps
-    step_voter = np.empty(2 * n_voters, np.int64)
-    whole = np.empty(n_voters, np.int64)  # voters whose second step is cheaper than the first: cost of both
-    half = np.empty(n_voters, np.int64)  # and of the first
-    whole_voter = np.empty(n_voters, np.int64)
+    step = room_for_integers(2 * n_voters)  # costs of single steps
+    step_voter = room_for_integers(2 * n_voters)
+    whole = room_for_integers(n_voters)  # voters whose second step is cheaper than the first: cost of both
+    half = room_for_integers(n_voters)  # and of the first
+    whole_voter = room_for_integers(n_voters)
     n_steps = 0
     n_wholes = 0
     for i in range(n_voters):
@@ -70,8 +71,8 @@ def overtake(votes, price, away, counts, rival, target, plan):
             n_wholes += 1
 
     # Stable, so that a voter's first step never comes after its second.
-    spare = np.empty(2 * n_voters, np.int64)
-    spare_voter = np.empty(2 * n_voters, np.int64)
+    spare = room_for_integers(2 * n_voters)
+    spare_voter = room_for_integers(2 * n_voters)
     sort_small(step, step_voter, n_steps, spare, spare_voter)
     sort_small(whole, whole_voter, n_wholes, spare, spare_voter)
     for k in range(n_wholes):
@@ -96,10 +97,11 @@ def _cheapest_mix(need, step, whole, half):
     half (-1 for none).
     """
     n_steps, n_wholes = step.size, whole.size
-    step_sum = np.zeros(n_steps + 1, np.int64)
+    step_sum = zero_integers(n_steps + 1)
     for k in range(n_steps):
         step_sum[k + 1] = step_sum[k] + step[k]
-    later = np.full(n_wholes + 1, -1, np.int64)  # cheapest half-turn from this position on
+    later = room_for_integers(n_wholes + 1)  # cheapest half-turn from this position on
+    later[n_wholes] = -1
     for k in range(n_wholes - 1, -1, -1):
         later[k] = k
         if later[k + 1] >= 0 and half[later[k + 1]] <= half[k]:
@@ -151,7 +153,7 @@ def overtake_cost(votes, price, away, counts, first, target, tables):
     """The cost alone of ``overtake``."""
     fewest, cheapest_dear = _overtake_by_counting(votes, price, away, counts, first, target, tables)
     if fewest > cheapest_dear:
-        fewest = overtake(votes, price, away, counts, first, target, np.empty(0, np.int64))
+        fewest = overtake(votes, price, away, counts, first, target, room_for_integers(0))
     return fewest
 
 
@@ -159,7 +161,7 @@ def overtake_cost(votes, price, away, counts, first, target, tables):
 def change_rows(votes, costs, winner, cost, target):
     """For each row the winner, the cheapest cost of changing it and the class that overtakes it then."""
     n_classes = costs.shape[2]
-    away, price = np.empty(votes.shape[1], np.int64), np.empty(votes.shape[1], np.int64)
+    away, price = room_for_integers(votes.shape[1]), room_for_integers(votes.shape[1])
     tables = new_tables()
     for t in range(votes.shape[0]):
         counts, first = tally(votes[t], n_classes)
@@ -180,7 +182,7 @@ def change_rows(votes, costs, winner, cost, target):
 @compiled
 def new_tables():
     """Room to count costs in."""
-    return np.zeros((4, _COUNTED + 2), np.int64)
+    return np.empty((4, _COUNTED + 2), np.int64)
 
 
 @compiled
@@ -257,7 +259,7 @@ def _overtake_by_counting(votes, price, away, counts, first, target, tables):
 @compiled
 def plan_rows(votes, costs, winner, overtaker, which, plans, after):
     """New votes of the cheapest change of the rows ``which``, and who wins then."""
-    away = np.empty(votes.shape[1], np.int64)
+    away = room_for_integers(votes.shape[1])
     for k in range(which.size):
         t = which[k]
         counts, first = tally(votes[t], costs.shape[2])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from flipcert.engine._jit.room import first_largest, zero_integers
 from flipcert.engine.jit import compiled
 from flipcert.ensemble._jit.knapsack import tally
 
@@ -14,7 +13,7 @@ WINNER, LOWER_COST, UPPER_COST, BLACKBOX_COST, RUNNER_UP, TARGET, SENSITIVE, N_C
 @compiled
 def blackbox_cost(votes, can_turn, counts, first, limit):
     """Flips that change the winner if one flip turns any voter that can be turned, and who overtakes then (or -1)."""
-    turnable = np.zeros(counts.size, np.int64)
+    turnable = zero_integers(counts.size)
     all_turnable = 0
     for i in range(votes.size):
         turnable[votes[i]] += can_turn[i]
@@ -42,4 +41,4 @@ def blackbox_rows(votes, can_turn, n_classes, limit, table):
         table[t, LOWER_COST] = table[t, BLACKBOX_COST] = cost
         table[t, UPPER_COST] = limit
         table[t, TARGET] = target
-        table[t, RUNNER_UP] = np.argmax(counts)
+        table[t, RUNNER_UP] = first_largest(counts)

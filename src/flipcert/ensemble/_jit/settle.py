@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine._jit.room import (
+    first_largest,
+    first_smallest,
+    room_for_doubles,
+    room_for_integers,
+    zero_doubles,
+)
+from flipcert.engine.jit import compiled
 from flipcert.ensemble._jit.ballot import UNSETTLED, Ballot, VoterColumns, ballot_of, labels_of
 from flipcert.ensemble._jit.knapsack import BEYOND, LEAVES, new_tables, overtake, overtake_cost, tally
 from flipcert.ensemble._jit.outcome import (
@@ -61,7 +68,7 @@ def settle(row: Any, voters: VoterColumns, ladder: Ladder, ballot: Ballot, outco
     return int(stuck[0])
 
 
-_ballot_of = inlined(ballot_of)
+_ballot_of = compiled(ballot_of)
 
 
 @compiled
@@ -80,18 +87,18 @@ def _survey_and_settle(weights, voters, tolerance, ladder, ballots, outcome, stu
 def vote_rows(weights, voters, ladder, votes):
     """Votes on each row of a block; UNDECIDED where doubles do not tell."""
     n_classes = voters.n_classes
-    offset, scores = np.zeros(n_classes), np.empty(n_classes)
+    offset, scores = zero_doubles(n_classes), room_for_doubles(n_classes)
     for t in range(weights.shape[0]):
         for i in range(voters.bounds.size - 1):
             row = weights[t][voters.bounds[i] : voters.bounds[i + 1]]
             votes[t, i] = predict_row(row, labels_of(voters, i), offset, scores, ladder)
 
 
-@inlined
+@compiled
 def _survey(weights, voters, tolerance, ladder, ballots):
     n_classes = voters.n_classes
-    offset, scores, margin = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
-    cost = np.empty(n_classes, np.int64)
+    offset, scores, margin = zero_doubles(n_classes), room_for_doubles(n_classes), room_for_doubles(n_classes)
+    cost = room_for_integers(n_classes)
     for i in range(voters.bounds.size - 1):
         begin, end = voters.bounds[i], voters.bounds[i + 1]
         labels = labels_of(voters, i)
@@ -112,14 +119,14 @@ def _survey(weights, voters, tolerance, ladder, ballots):
             ballots.away[t, i] = away
 
 
-@inlined
+@compiled
 def _settle(row, voters, ladder, ballot, outcome):
     for i in range(ballot.votes.size):
         if ballot.votes[i] == UNDECIDED:
             return i
     n_classes = voters.n_classes
     counts, first = tally(ballot.votes, n_classes)
-    fewest = np.empty(n_classes, np.int64)
+    fewest = room_for_integers(n_classes)
     tables = new_tables()
     _start_from(ballot.price, ballot.lower)
     target, voter = _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, tables, ballot.lower)
@@ -147,7 +154,7 @@ def _settle(row, voters, ladder, ballot, outcome):
                 return voter
     outcome[SENSITIVE] = _is_sensitive(ballot, counts, first, fewest, tables, voters.limit)
     counts[first] = -1
-    outcome[RUNNER_UP] = np.argmax(counts)
+    outcome[RUNNER_UP] = first_largest(counts)
     return -1
 
 
@@ -165,7 +172,7 @@ def _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, tables, b
         if c != first:
             fewest[c] = overtake_cost(votes, price[c], ballot.away, counts, first, c, tables)
     while True:
-        target = np.argmin(fewest)
+        target = first_smallest(fewest)
         if fewest[target] >= voters.limit:
             return target, -1
         overtake(votes, price[target], ballot.away, counts, first, target, plan)
@@ -181,13 +188,13 @@ def _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, tables, b
         fewest[target] = overtake_cost(votes, price[target], ballot.away, counts, first, target, tables)
 
 
-@inlined
+@compiled
 def _settle_cost(row, voters, ladder, ballot, i, target):
     """Best bounds on turning voter i to ``target``; False if doubles cannot decide them."""
     begin, end = voters.bounds[i], voters.bounds[i + 1]
-    scores = np.empty(voters.n_classes)
+    scores = room_for_doubles(voters.n_classes)
     lower, upper = reach_row(
-        row[begin:end], labels_of(voters, i), np.zeros(voters.n_classes), target, end - begin + 1, ladder, scores
+        row[begin:end], labels_of(voters, i), zero_doubles(voters.n_classes), target, end - begin + 1, ladder, scores
     )
     if lower == UNDECIDED:
         return False
@@ -197,9 +204,9 @@ def _settle_cost(row, voters, ladder, ballot, i, target):
     return True
 
 
-@inlined
+@compiled
 def _start_from(price, lower):
-    """Copy; numba would compile its words on arrays of two shapes with an assignment, for seconds."""
+    """Copy; numba would compile its words on arrays of two shapes with an assignment, for long."""
     for c in range(lower.shape[0]):
         for i in range(lower.shape[1]):
             price[c, i] = lower[c, i]
@@ -210,12 +217,12 @@ def plan_below(row, voters, ladder, ballot):
     """Leave in ``ballot.plan`` the cheapest change under the lower bounds, all settled; return who overtakes."""
     counts, first = tally(ballot.votes, voters.n_classes)
     _start_from(ballot.price, ballot.lower)
-    fewest = np.empty(voters.n_classes, np.int64)
+    fewest = room_for_integers(voters.n_classes)
     target, _ = _cheapest_plan(row, voters, ladder, ballot, counts, first, fewest, new_tables(), ballot.lower)
     return target
 
 
-@inlined
+@compiled
 def _is_open(ballot, target):
     """Whether the plan uses a cost that is not exact."""
     for i in range(ballot.votes.size):
@@ -224,7 +231,7 @@ def _is_open(ballot, target):
     return False
 
 
-@inlined
+@compiled
 def _winner_after_plan(row, voters, ladder, ballot, counts, target):
     """Who wins once the plan is carried out: mostly the target, but voters that leave may go to a stronger class.
 
@@ -232,7 +239,9 @@ def _winner_after_plan(row, voters, ladder, ballot, counts, target):
     Returns the class and -1, or a voter that doubles cannot decide.
     """
     n_classes = voters.n_classes
-    after, possible = counts.copy(), counts.copy()
+    after, possible = room_for_integers(n_classes), room_for_integers(n_classes)
+    for c in range(n_classes):
+        after[c] = possible[c] = counts[c]
     for i in range(ballot.votes.size):
         vote = ballot.votes[i]
         if ballot.plan[i] == vote:
@@ -250,7 +259,7 @@ def _winner_after_plan(row, voters, ladder, ballot, counts, target):
         behind &= c == target or after[target] > possible[c] or (after[target] == possible[c] and target < c)
     if behind:
         return target, -1
-    scores = np.empty(n_classes)
+    scores = room_for_doubles(n_classes)
     for i in range(ballot.votes.size):
         if ballot.plan[i] == LEAVES:
             begin, end = voters.bounds[i], voters.bounds[i + 1]
@@ -259,15 +268,15 @@ def _winner_after_plan(row, voters, ladder, ballot, counts, target):
                 if c != ballot.votes[i] and ballot.upper[c, i] == ballot.away[i]:
                     to = c
             if to < 0:
-                own, no_offset = row[begin:end], np.zeros(n_classes)
+                own, no_offset = row[begin:end], zero_doubles(n_classes)
                 to = change_row(own, labels_of(voters, i), no_offset, own.size + 1, ladder, scores)
             if to < 0:
                 return target, i
             after[to] += 1
-    return np.argmax(after), -1
+    return first_largest(after), -1
 
 
-@inlined
+@compiled
 def _is_sensitive(ballot, counts, first, fewest, tables, limit):
     """Whether the radius would move if every cost that rounding could move did, by one either way."""
     votes, lower, unsteady, price = ballot.votes, ballot.lower, ballot.unsteady, ballot.price
@@ -280,10 +289,10 @@ def _is_sensitive(ballot, counts, first, fewest, tables, limit):
             any_cost |= unsteady[c, i]
     if not any_cost:
         return 0
-    away = np.empty(votes.size, np.int64)
-    cheapest = np.empty(2, np.int64)
+    away, cheapest = room_for_integers(votes.size), room_for_integers(2)
     for turn in range(2):
-        away[:] = limit
+        for i in range(votes.size):
+            away[i] = limit
         for c in range(lower.shape[0]):
             for i in range(votes.size):
                 cost = lower[c, i]
@@ -296,5 +305,5 @@ def _is_sensitive(ballot, counts, first, fewest, tables, limit):
         for c in range(lower.shape[0]):
             if c != first:
                 fewest[c] = overtake_cost(votes, price[c], away, counts, first, c, tables)
-        cheapest[turn] = min(fewest[np.argmin(fewest)], limit)
+        cheapest[turn] = min(fewest[first_smallest(fewest)], limit)
     return 1 if cheapest[0] != cheapest[1] else 0

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine._jit.room import first_smallest, room_for_doubles
+from flipcert.engine.jit import compiled
 from flipcert.flips._jit.ladder import (
     TRUNCATED,
     UNDECIDED,
@@ -51,7 +52,7 @@ def predict_row(row, labels, offset, scores, ladder):
 def radius_rows(weights, labels, offset, unreachable, ladder, prediction, second, cost, target, margin, decided):
     """Cheapest change of prediction of each row: its cost, the class that then wins, and the margin."""
     n_classes = offset.shape[1]
-    scores = np.empty(n_classes)
+    scores = room_for_doubles(n_classes)
     for t in range(weights.shape[0]):
         row = weights[t]
         total, largest, _ = score_row(row, labels, offset[t], scores, ladder)
@@ -83,13 +84,13 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
     ``lead`` is the distance to the second class, ``margin`` what decides each lower cost.
     """
     n_classes = offset.shape[1]
-    scores = np.empty(n_classes)
+    scores = room_for_doubles(n_classes)
     for t in range(weights.shape[0]):
         row = weights[t]
         total, largest, negative = score_row(row, labels, offset[t], scores, ladder)
         slack = rounding = rounding_slack(total, row.size + n_classes + 8)
         guess = highest(scores)
-        gap = scores[guess] - scores.min()
+        gap = scores[guess] - scores[first_smallest(scores)]
         decided[t] = False
         longer = 0 if slack < np.inf else len(_REACH_ALL)
         while longer < len(_REACH_ALL):
@@ -111,7 +112,7 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
         lead[t] = scores[guess] - scores[runner_up(scores, guess)] if n_classes > 1 else np.inf
 
 
-@inlined
+@compiled
 def rival_row(row, labels, offset, unreachable, ladder, scores, cost, margin):
     """Prediction of one row (or UNDECIDED), its lead, and for every class the flips that lift it above that.
 
@@ -146,7 +147,7 @@ def rival_row(row, labels, offset, unreachable, ladder, scores, cost, margin):
     return (first if state == 0 else UNDECIDED), second
 
 
-@inlined
+@compiled
 def reach_row(row, labels, offset, target, unreachable, ladder, scores):
     """Best bounds on the cost of one row to reach one class; UNDECIDED as the lower one."""
     total, largest, negative = score_row(row, labels, offset, scores, ladder)
@@ -180,7 +181,7 @@ def reach_row(row, labels, offset, target, unreachable, ladder, scores):
     return lower, upper
 
 
-@inlined
+@compiled
 def change_row(row, labels, offset, unreachable, ladder, scores):
     """Which class the cheapest change of prediction of one row leads to; UNDECIDED, or none (-1 too)."""
     total, largest, _ = score_row(row, labels, offset, scores, ladder)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.engine._jit.bits import lowest_bit
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine.jit import compiled
 from flipcert.flips._jit.ladder import (
     BINS,
     COUNT,
@@ -179,7 +179,7 @@ def cheapest_row_change(ladder, scores, threat, new, movable, slack, unreachable
     return best, first, rival, min(margin, lead), winner
 
 
-@inlined
+@compiled
 def most_of_new_row(threat, most, largest, total, n_terms):
     """The most that a new row may weigh, the sum of all magnitudes with it, and the error bound of sums."""
     bound = most

@@ -12,8 +12,7 @@ by how much the rivals exceed c; most candidates already fail because all of the
 
 from __future__ import annotations
 
-import numpy as np
-
+from flipcert.engine._jit.room import room_for_doubles, room_for_integers, zero_doubles, zero_integers
 from flipcert.engine._jit.sort import sort_pairs
 from flipcert.engine.jit import compiled
 from flipcert.flips._jit.ladder import (
@@ -51,23 +50,24 @@ def search(ladder, scores, target, count, slack, rounding, nodes):
         return TRUNCATED if last < 0.0 else OPEN
     # Twice the error of the two sums: one for each side of the comparisons that follow.
     room = gained - deficit + 8.0 * total * rounding
-    loss, rung = np.empty(_MOST_ITEMS), np.empty(_MOST_ITEMS, np.int64)
+    loss, rung = room_for_doubles(_MOST_ITEMS), room_for_integers(_MOST_ITEMS)
     n_items = _list_exchanges(ladder, scores.size, target, count, last, room, loss, rung)
     if n_items == TRUNCATED:
         return TRUNCATED
     complete = n_items < _MOST_ITEMS
 
     # The k flips, then those that may be added, and which of all these are made; an exchange toggles one.
-    flips = np.empty(count + n_items, np.int64)
-    made = np.zeros(count + n_items, np.bool_)
-    slot = np.empty(n_items, np.int64)
+    flips, made = room_for_integers(count + n_items), zero_integers(count + n_items)
+    slot = room_for_integers(n_items)
     for k in range(count):
         flips[k] = ladder.rungs[CHOSEN, k]
-        made[k] = True
+        made[k] = 1
     for k in range(n_items):
         flips[count + k] = max(rung[k], 0)
         slot[k] = count + k if rung[k] >= 0 else -1 - rung[k]
-    current = np.empty(scores.size + 1)  # scores with all flips made but those of negative weights not placed yet
+    current = room_for_doubles(
+        scores.size + 1
+    )  # scores with all flips made but those of negative weights not placed yet
     for q in range(scores.size):
         current[q] = scores[q]
     current[scores.size] = 0.0  # what the negative weights can cover
@@ -76,7 +76,7 @@ def search(ladder, scores, target, count, slack, rounding, nodes):
     # Toggling back and forth rounds every time.
     fuzz = slack * scores.size * (2.0 + nodes / 64.0)
 
-    stack, lost = np.empty(n_items, np.int64), np.zeros(n_items + 1)  # exchanges made, what the first of them lose
+    stack, lost = room_for_integers(n_items), zero_doubles(n_items + 1)  # exchanges made, what the first of them lose
     depth = position = 0
     balance = 0  # flips added less flips dropped
     while True:
@@ -132,16 +132,16 @@ def _list_exchanges(ladder, n_classes, target, count, last, room, loss, rung):
         floor = ladder.numbers[FLOOR, g]
         if step == start[g + 1] and floor > 0.0 and last - factors[g] * floor <= room:
             return TRUNCATED
-    sort_pairs(loss, rung, size, np.empty(size), np.empty(size, np.int64))
+    sort_pairs(loss, rung, size, room_for_doubles(size), room_for_integers(size))
     return size
 
 
 @compiled
 def _exchange(ladder, current, target, flips, made, slot):
     """Make a flip, or take it back if it is made; return how the number of flips changes."""
-    made[slot] = not made[slot]
+    made[slot] = 1 - made[slot]
     direction = 1 if made[slot] else -1
-    _toggle(ladder, current, target, flips[slot], direction)
+    _toggle(ladder, current, target, flips[slot], float(direction))
     return direction
 
 
@@ -176,29 +176,33 @@ def _place(ladder, current, target, flips, made, fuzz, nodes):
     cover = current[current.size - 1]
     if _excess(current, target) > cover + fuzz:
         return NONE, nodes
-    after = current.copy()
+    after = room_for_doubles(current.size)
+    for q in range(current.size):
+        after[q] = current[q]
     size = 0
     for k in range(flips.size):
         if made[k]:
             ladder.rungs[CHOSEN, size] = flips[k]
             ladder.rungs[NEW_CLASS, size] = target
             size += 1
-    negative = np.empty(size, np.int64)  # steps to place
+    negative = room_for_integers(size)  # steps to place
     n_negative = 0
     for step in range(size):
         if ladder.rungs[GROUP, ladder.rungs[CHOSEN, step]] & 1:
             negative[n_negative] = step
             n_negative += 1
     # Largest first: rungs come in that order.
-    rungs = np.empty(n_negative, np.int64)
+    rungs = room_for_integers(n_negative)
     for k in range(n_negative):
         rungs[k] = ladder.rungs[CHOSEN, negative[k]]
-    sort_pairs(rungs, negative, n_negative, np.empty(n_negative, np.int64), np.empty(n_negative, np.int64))
+    sort_pairs(rungs, negative, n_negative, room_for_integers(n_negative), room_for_integers(n_negative))
 
     # Depth first: each weight goes to the highest rival, then to lower ones that still exceed the target.
     depth = 0
-    tried = np.full((n_negative + 1, current.size - 1), False)
-    covers = np.empty(n_negative + 1)
+    n_classes = current.size - 1
+    tried = zero_integers((n_negative + 1) * n_classes)  # of each weight, to which classes it has gone already
+    n_tried = zero_integers(n_negative + 1)
+    covers = room_for_doubles(n_negative + 1)
     covers[0] = cover
     while True:
         excess = _excess(after, target)
@@ -210,19 +214,23 @@ def _place(ladder, current, target, flips, made, fuzz, nodes):
             old = ladder.rungs[GROUP, rungs[depth]] >> 1
             top = -1
             if excess <= covers[depth] + fuzz:
-                for q in range(current.size - 1):
-                    if q != target and q != old and not tried[depth, q] and (top < 0 or after[q] > after[top]):
+                for q in range(n_classes):
+                    went = tried[depth * n_classes + q]
+                    if q != target and q != old and not went and (top < 0 or after[q] > after[top]):
                         top = q
-            if top >= 0 and (after[top] > after[target] - fuzz or not tried[depth].any()):
+            if top >= 0 and (after[top] > after[target] - fuzz or n_tried[depth] == 0):
                 nodes -= 1
                 if nodes <= 0:
                     return OPEN, nodes
-                tried[depth, top] = True
+                tried[depth * n_classes + top] = 1
+                n_tried[depth] += 1
                 after[top] -= size_here
                 ladder.rungs[NEW_CLASS, negative[depth]] = top
                 covers[depth + 1] = covers[depth] - size_here
                 depth += 1
-                tried[depth] = False
+                n_tried[depth] = 0
+                for q in range(n_classes):
+                    tried[depth * n_classes + q] = 0
                 continue
         if depth == 0:
             return NONE, nodes

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from flipcert.engine._jit.bits import lowest_bit
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine.jit import compiled
 from flipcert.flips._jit.select import sum_of_magnitudes
 
 # Sizes are counted in eighths of octaves from 2**-127 to 2**128, the range of single precision; others at the ends.
@@ -41,7 +41,7 @@ def survey_tile(weights, bits, shift, base, codes, sums, totals, counts):
         totals[t] = sum_of_magnitudes(row)
 
 
-@inlined
+@compiled
 def _clears(weight, code, first, single):
     """Whether a weight is above the floor that ``_select`` lays for its group."""
     floor = single / 2.0 if weight < 0.0 or code == first else single

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from flipcert.classifiers.network._jit.top import sum_of_largest
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine.jit import compiled
 
 
-@inlined
+@compiled
 def _clamped(value, clip):
     # What is not a number stays so, and is noticed in the sum.
     return clip if value > clip else -clip if value < -clip else value

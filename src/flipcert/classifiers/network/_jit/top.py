@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine.jit import compiled, inlined
+from flipcert.engine.jit import compiled
 
 # Gains are looked at from the largest one down to this part of it, to this part of that, ...
 _STEP = 0.8
 _LAST = 1e-3
 
 
-@inlined
+@compiled
 def _gain(weight, extra, is_winners, is_targets, two_classes):
     """What flipping a sample takes from the lead of a winner over a target, at most."""
     if is_winners:
