@@ -26,7 +26,7 @@ start = time.perf_counter()
 model.certify(X[:100] - 8)
 print(time.perf_counter() - start)
 """
-# The same in processor seconds, which a busy machine changes little.
+# The same in processor seconds; a busy machine, where cores and caches are shared, makes two or three of one of them.
 _COLD = _FIRST.replace("perf_counter", "process_time")
 _DEMO = """
 import contextlib, io, time
