@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from flipcert.engine._jit.sparse import squared_apart
+from flipcert.engine._jit.sparse import places_of_entries, squared_apart
 from flipcert.engine.cluster.packing import SelectedRows, pack, unpack
 from flipcert.engine.question import Asked, Question
 from flipcert.engine.rounding import Factor, row_norms
@@ -96,6 +96,14 @@ def test_equal_inputs_are_at_distance_zero():
     X = mostly_zeros(np.random.default_rng(3), 30, 50, whole=False)
     rows = sparse.csr_array(X)
     assert np.all(np.diagonal(RBF(1e3)(rows, rows.copy())) == 1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_places_of_entries(dtype):
+    rows = [*mostly_zeros(np.random.default_rng(5), 30, 9), np.array([]), np.array([0.0, -0.0, np.nan, np.inf])]
+    for row in rows:
+        own = row.astype(dtype)
+        np.testing.assert_array_equal(places_of_entries(own), np.flatnonzero(own))
 
 
 def test_rows_that_come_and_go():

@@ -47,6 +47,18 @@ def squares_of_entries(begins, values):
 
 
 @compiled
+def places_of_entries(x):
+    """Where x is not zero; what numba has for it takes longer to compile than all that it is for."""
+    places = np.empty(x.size, np.int64)
+    count = 0
+    for k in range(x.size):
+        if x[k] != 0:
+            places[count] = k
+            count += 1
+    return places[:count]
+
+
+@compiled
 def _apart_from_dense(x, filled, to_x, Z, i, to_z):
     total = 0.0
     for k in range(x.size):

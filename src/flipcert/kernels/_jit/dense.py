@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from flipcert.engine._jit.sparse import squared_apart
+from flipcert.engine._jit.sparse import places_of_entries, squared_apart
 from flipcert.engine.jit import compiled
 from flipcert.kernels._jit.dual import RELU, dual_alone, dual_row, gap_behind, gap_row
 
@@ -85,7 +85,7 @@ def _deviations(square, input_scale, weight, bias, activation, leak):
 @compiled
 def _measure(gap, near, covariance, x, Z, start, x_std, z_std, input_scale, bias):
     """Small gaps of inputs: half the squared distance of both (and the constant of the biases) scaled to norm 1."""
-    filled = np.flatnonzero(x)
+    filled = places_of_entries(x)
     for j in range(gap.size):
         if gap[j] < near:
             side = 1.0 if covariance[j] > 0.0 else -1.0

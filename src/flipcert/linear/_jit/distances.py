@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine._jit.sparse import squared_apart
+from flipcert.engine._jit.sparse import places_of_entries, squared_apart
 from flipcert.engine.jit import compiled
 
 
@@ -23,7 +23,7 @@ def measure_nearest(X, Z, rough, error, n_neighbors, border):
     for t in range(X.shape[0]):
         reach = np.partition(rough[t], n_neighbors - 1)[n_neighbors - 1] + 4.0 * error[t]
         count = 0
-        filled = np.flatnonzero(X[t])
+        filled = places_of_entries(X[t])
         for i in range(n_train):
             if rough[t, i] <= reach:
                 rough[t, i] = squared_apart(X[t], filled, 1.0, Z, i, 1.0)
