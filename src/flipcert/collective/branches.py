@@ -76,8 +76,9 @@ class Branch(Search):
 
     def proves(self, target: int, deadline: float) -> bool:
         """Whether no more points than that are changed by any such attack."""
-        if working_time() >= deadline:
-            return False
+        # Without points there is no program to solve.
+        if self.at_most <= target or working_time() >= deadline:
+            return self.at_most <= target
         self.finished, self._rounds = False, COVER_ROUNDS - _ROUNDS
         if self._columns.unit.size == 0:
             self._solution = None
