@@ -102,6 +102,14 @@ def test_no_attack_changes_more_than_was_proven_of_all_kinds(seed):
     assert most <= search.at_most
 
 
+def test_attacks_on_no_point_that_is_left_change_none():
+    search = next(own for own in (drawn(seed)[0] for seed in range(12)) if Branch.begins(own))
+    branch = Branch(search)
+    for _ in range(search.n_points):
+        branch = branch._without(0)
+    assert branch.proves(0, working_time() + 60.0)
+
+
 @pytest.fixture(scope="module")
 def digits_search():
     X, y = load_digits(return_X_y=True)

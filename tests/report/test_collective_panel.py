@@ -56,6 +56,24 @@ def test_the_panel_is_the_first_and_says_what_is_proven_and_found():
     assert "not which" in text.split("What is promised")[1]
 
 
+def test_certificates_report_one_attack_on_all_points(tmp_path):
+    result, path = attacked(made_up(votes=False)), tmp_path / "page.html"
+    certificates, told = result.certificates, result.collective.certificate
+    certificates.report(path, result.labels, collective=told)
+    text = Page(path.read_text(encoding="utf-8")).text
+    sentence = "One attack of 100 flips, 2.0 % of the training set, changes at most 58 of 159 correct predictions."
+    assert sentence in text
+    assert "lifts certified accuracy from 21.5 % to 50.5 %" in text
+    # Which labels are flipped is not known without the training set.
+    assert "An attack of 100 flips: " not in text
+    certificates.report(path, result.labels)
+    assert sentence not in Page(path.read_text(encoding="utf-8")).text
+    with pytest.raises(ValueError, match="collective counts right predictions, but y is None"):
+        certificates.report(path, collective=told)
+    with pytest.raises(ValueError, match="collective is about other predictions, or another threat"):
+        certificates[:20].report(path, result.labels[:20], collective=told)
+
+
 def test_bars_hold_all_points():
     result = attacked(made_up())
     bars = re.findall(r'<svg role="img" aria-label="One attack of (\d+) flips?\.(.*?)</svg>', report_page([result]))

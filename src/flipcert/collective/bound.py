@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.collective.branches import lowered
-from flipcert.collective.effects import Columns, Effects
+from flipcert.collective.effects import Effects
 from flipcert.collective.search import Search
 from flipcert.engine.blocks import map_threads
 from flipcert.engine.clock import working_time
+
+Told = Callable[[int, int], None]
 
 
 def changed_at_most(
@@ -31,15 +33,32 @@ def changed_at_most(
     budgets: NDArray[np.int64],
     threatened: NDArray[np.bool_],
     deadline: float,
-    told: Callable[[int, int], None] = lambda budget, at_most: None,
-) -> tuple[NDArray[np.int64], list[Columns]]:
-    """For each budget, how many threatened points an attack changes at most; and choices that look best for one.
+    told: Told = lambda budget, at_most: None,
+    mixed: Callable[[Search], Search | None] = lambda search: None,
+) -> list[Search]:
+    """For each budget, the search that proved how many threatened points an attack changes at most.
 
-    ``told(budget, at_most)`` hears of every better bound.
+    ``told(budget, at_most)`` hears of every better bound. ``mixed(search)`` is another search, among these effects and
+    others, that begins where one has ended.
     """
     searches = [
         Search(effects, int(budget), np.flatnonzero(own)) for budget, own in zip(budgets, threatened, strict=True)
     ]
+    _run(effects, searches, deadline, told)
+    others = [(search, mixed(search)) for search in searches if working_time() < deadline]
+    _run(effects, [other for _, other in others if other is not None], deadline, told)
+    for search, other in others:
+        if other is not None:
+            search.proven(other.at_most)
+    for place, search in enumerate(searches):
+        now = working_time()
+        for at_most in lowered(search, now + (deadline - now) / (len(searches) - place)):
+            told(search.budget, at_most)
+    return searches
+
+
+def _run(effects: Effects, searches: list[Search], deadline: float, told: Told) -> None:
+    """Passes over all units until every search has come to its end."""
     while working_time() < deadline:
         asking = [search for search in searches if not search.finished]
         if not asking:
@@ -51,8 +70,3 @@ def changed_at_most(
                 told(search.budget, search.at_most)
         if working_time() < deadline:
             map_threads(lambda search: search.goes_on(deadline), asking, None)
-    for place, search in enumerate(searches):
-        now = working_time()
-        for at_most in lowered(search, now + (deadline - now) / (len(searches) - place)):
-            told(search.budget, at_most)
-    return np.array([search.at_most for search in searches]), [search.favourites for search in searches]

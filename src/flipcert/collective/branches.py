@@ -22,10 +22,13 @@ from numpy.typing import NDArray
 
 from flipcert.collective.effects import Columns
 from flipcert.collective.search import COVER_ROUNDS, Search
+from flipcert.engine.blocks import map_threads
 from flipcert.engine.clock import working_time
 
 # Points of which no more is tried: each step takes a program on all of them.
 _MOST_POINTS = 400
+# Kinds of attacks that are looked at at once.
+_AT_ONCE = 8
 # Rounds of cuts for each kind of attack; there are many.
 _ROUNDS = 1
 # What a point counts for that is to change: more than any that are lost for it.
@@ -47,8 +50,10 @@ def _holds(root: Branch, target: int, deadline: float) -> bool:
     """Whether no attack changes more points than that, as far as can be shown in time."""
     open_ones = [root]
     while open_ones:
-        branch = open_ones.pop()
-        if not branch.proves(target, deadline):
+        # All have to be bounded, and none is of use to another: some at once, on threads.
+        asked = [open_ones.pop() for _ in range(min(_AT_ONCE, len(open_ones)))]
+        proven = map_threads(lambda branch: branch.proves(target, deadline), asked, None)
+        for branch in (own for own, done in zip(asked, proven, strict=True) if not done):
             both = branch.told_apart() if working_time() < deadline else ()
             if not both:
                 return False
@@ -71,6 +76,9 @@ class Branch(Search):
 
     def proves(self, target: int, deadline: float) -> bool:
         """Whether no more points than that are changed by any such attack."""
+        # Without points there is no program to solve.
+        if self.at_most <= target or working_time() >= deadline:
+            return self.at_most <= target
         self.finished, self._rounds = False, COVER_ROUNDS - _ROUNDS
         if self._columns.unit.size == 0:
             self._solution = None

@@ -78,10 +78,11 @@ class FacingLinear(Facing):
             return threatened.sum(axis=1)
         effects = SourceEffects(points) if self._threat is SOURCES else LabelEffects(points)
         until = working_time() + _FOR_PROOFS * (deadline - working_time())
-        at_most, favourites = changed_at_most(effects, budgets, threatened[:, rows] & certain, until, told)
-        self._favourites |= dict(zip(budgets.tolist(), favourites, strict=True))
-        self._at_most |= dict(zip(budgets.tolist(), (at_most + in_doubt).tolist(), strict=True))
-        return at_most + in_doubt
+        searches = changed_at_most(effects, budgets, threatened[:, rows] & certain, until, told)
+        at_most = np.array([search.at_most for search in searches]) + in_doubt
+        self._favourites |= {search.budget: search.favourites for search in searches}
+        self._at_most |= dict(zip(budgets.tolist(), at_most.tolist(), strict=True))
+        return at_most
 
     def _prepared(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows whose weights are at hand: those asked for, and maybe others that were asked for before."""

@@ -86,10 +86,14 @@ class Search:
         self._prices = prices
         worth = self._worth(prices)
         # The shares are exact, and so is their sum; what follows rounds twice.
-        self._now = ((self._points.size - self.shares.sum()) + worth) * (1.0 + 2.0**-50)
+        self._now = ((self._points.size - self._given()) + worth) * (1.0 + 2.0**-50)
         better = self._now < self._bound
         self._bound = min(self._bound, self._now)
         return better
+
+    def _given(self) -> float:
+        """What all shares add up to, exactly."""
+        return float(self.shares.sum())
 
     def _worth(self, prices: NDArray[np.float64]) -> float:
         """The most that an attack can be worth, rounded up."""
@@ -148,15 +152,22 @@ class Search:
         if self._columns.unit.size == 0:
             self.finished = True
             return
-        if self._seen is None:
-            self._seen = self._effects.seen(np.unique(self._columns.unit))
-        matrix = self._seen.coefficients(self.cuts, self._columns)
-        point = np.searchsorted(self._points, self.cuts.point)
+        matrix, point = self._rows()
         tolerance = 0.01 if self._solution is None else 0.002
         budget, cost = self._budget_and_costs()
-        solution = self._solution = solve_master(
-            matrix, point, self._columns.unit, self._weight, budget, tolerance, deadline, cost
+        self._takes(
+            solve_master(matrix, point, self._columns.unit, self._weight, budget, tolerance, deadline, cost), point
         )
+
+    def _rows(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Coefficients of the chosen columns in all cuts, and the place of each cut's point."""
+        if self._seen is None:
+            self._seen = self._effects.seen(np.unique(self._columns.unit))
+        return self._seen.coefficients(self.cuts, self._columns), np.searchsorted(self._points, self.cuts.point)
+
+    def _takes(self, solution: Solution, point: NDArray[np.int64]) -> None:
+        """Go by the solution of a program: its shares are tried next."""
+        self._solution = solution
         total = np.bincount(point, solution.shares, self._points.size)
         self.shares = _rounded_down(solution.shares / np.maximum(1.0, total / self._weight)[point])
 

@@ -10,10 +10,12 @@ from sklearn.utils import _safe_indexing
 
 from flipcert.collective.ballot_effects import BallotEffects
 from flipcert.collective.bound import changed_at_most
-from flipcert.collective.effects import Columns, Effects
+from flipcert.collective.effects import Columns
 from flipcert.collective.facing import Facing
 from flipcert.collective.linear import relabelled
+from flipcert.collective.mixed import Mixed
 from flipcert.collective.one_by_one import OneByOne
+from flipcert.collective.search import Search
 from flipcert.collective.vote_attack import VoteAttack
 from flipcert.collective.vote_effects import VoteEffects
 from flipcert.collective.vote_points import VotePoints
@@ -98,21 +100,26 @@ class FacingVotes(Facing):
                 best[budget] = proven
                 watcher.narrowed(budget, at_most=proven)
 
+        turns: dict[int, Search] = {}
         for place, budget in enumerate(budgets.tolist()):
-            own = np.flatnonzero(bounded[place])
-            effects: Effects = VoteEffects(self._poll.votes[own], self._poll.costs[own], budget)
+            effects = VoteEffects(self._poll.votes, self._poll.costs, budget)
             now = working_time()
             soon = now + _FOR_TURNS * (until - now) / (budgets.size - place)
-            (proven,), _ = changed_at_most(effects, budgets[[place]], np.ones((1, own.size), np.bool_), soon, told)
-            told(budget, int(proven))
+            (turns[budget],) = changed_at_most(effects, budgets[[place]], bounded[[place]], soon, told)
+            told(budget, turns[budget].at_most)
         if self._shares_flips and working_time() < until:
-            turns = VoteEffects(self._poll.votes, self._poll.costs, int(budgets[-1]))
             points = self._points_of(rows)
             # Points that are not bounded have votes that mean nothing here, and no part in it.
             bounded &= (points.votes == self._poll.votes).all(axis=1)
             more = threatened.sum(axis=1) - bounded.sum(axis=1)
-            _, favourites = changed_at_most(BallotEffects(points, turns), budgets, bounded, until, told)
-            self._favourites |= dict(zip(budgets.tolist(), favourites, strict=True))
+            ballots = BallotEffects(points, VoteEffects(self._poll.votes, self._poll.costs, int(budgets[-1])))
+
+            def mixed(search: Search) -> Search | None:
+                other = turns[search.budget]
+                return Mixed(search, other, points.voter, until) if Mixed.begins(search, other) else None
+
+            for search in changed_at_most(ballots, budgets, bounded, until, told, mixed):
+                self._favourites[search.budget] = search.favourites
         self._proven |= best
         return np.array([best[budget] for budget in budgets.tolist()])
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flipcert.labels.threats import SOURCES
 from flipcert.results.certificate_file import read_certificates, write_certificates
+from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.columns import Kind, columns_of, holds, values_of
 from flipcert.results.metrics import certified_accuracy, median_certified_robustness
 
@@ -262,7 +263,12 @@ class Certificates:
 
         return plot_certified_accuracy(self, y)
 
-    def report(self, path: str | os.PathLike[str], y: ArrayLike | None = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        y: ArrayLike | None = None,
+        collective: CollectiveCertificate | None = None,
+    ) -> None:
         """Write a report for people: one HTML page that works offline. The file appears whole or not at all.
 
         Parameters
@@ -271,14 +277,25 @@ class Certificates:
             Where to write; an existing file is replaced.
         y : array-like of shape (n_test,), default=None
             True labels. Without them the page tells what stays the same, not what is right.
+        collective : CollectiveCertificate, default=None
+            What one attack does to the same test points: a panel at the top. Which labels it flips is left to
+            ``collective.attacks``, because certificates know no training labels; pages of the command line list them.
         """
         from flipcert.report import write_report
-        from flipcert.report.result import Result
+        from flipcert.report.result import Collective, Result
 
         if y is not None:
             self.correct(y)
             self._require_known_labels(np.asarray(y))
-        write_report([Result(name="", certificates=self, labels=None if y is None else np.asarray(y))], path)
+        told = None
+        if collective is not None:
+            if collective.threat != self.threat or not np.array_equal(collective.prediction, self.prediction):
+                raise ValueError("collective is about other predictions, or another threat; certify the same rows.")
+            if collective.counts_correct and y is None:
+                raise ValueError("collective counts right predictions, but y is None; give the labels here, too.")
+            told = Collective(collective, (None,) * len(collective))
+        labels = None if y is None else np.asarray(y)
+        write_report([Result(name="", certificates=self, labels=labels, collective=told)], path)
 
     def _require_known_labels(self, labels: NDArray[Any]) -> None:
         """Raise ValueError if no point has a label that can be predicted: they are other labels."""
