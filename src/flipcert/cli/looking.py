@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from flipcert.cli.labels import OneClass
 from flipcert.cli.options import DataOptions
 from flipcert.cli.reading import read_labelled, read_tables
 from flipcert.datasets.advice import advise
@@ -72,7 +73,12 @@ def look(train: str, test: str | None, data: DataOptions) -> tuple[Advice, DataO
         advice = advise(_everything(train), given, other, labelled=data.annotations is None)
     mended = _options(advice, data)
     try:
-        read_tables(train, train if test is None else test, mended, tell=False)
+        try:
+            read_tables(train, train if test is None else test, mended, tell=False)
+        except OneClass as error:
+            advice.obstacles.append(str(error).rstrip("."))
+            mended = replace(mended, classes=error.example)
+            read_tables(train, train if test is None else test, mended, tell=False)
     except ValueError as error:
         if not advice.hopeless:
             advice.obstacles.append(str(error).rstrip("."))
