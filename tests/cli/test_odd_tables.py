@@ -190,6 +190,22 @@ def test_labels_called_as_what_is_missing(data):
     assert "missing in 1 of 40 rows; fill them in" in advised_for(*write(packed, packed, "parquet"))[0]
 
 
+def test_a_test_file_that_is_not_there_is_one_of_all_problems(data):
+    write(plain(0).rename(columns={"label": "class"}), plain(1))
+    told = run("certify", "train.csv", "tset.csv")
+    assert told.exit_code == 2
+    assert "'class' looks like it" in told.stderr
+    assert "- tset.csv does not exist; give the path of a file with features." in told.stderr
+    assert "This would work" not in told.stderr
+
+
+def test_a_threat_of_sources_is_not_advised_without_them(data):
+    told = run("certify", *write(plain(0), plain(1)), "--threat", "sources", "--source", "nobody")
+    assert told.exit_code == 2
+    assert "--threat sources needs --source, a column that says who gave each label." in told.stderr
+    assert "This would work" not in told.stderr
+
+
 def test_numbers_with_commas_and_names_to_paste_are_told(data):
     files = write(*(plain(seed).assign(**{"": range(N), "t": ALL_DIFFERENT, "c": "1,5"}) for seed in (0, 1)))
     said, command = advised_for(*files)
