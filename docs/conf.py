@@ -27,6 +27,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "plain_math",
+    "table_columns",
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "paper/*.md", "paper/results/*.md", "*.md"]
@@ -68,7 +69,10 @@ html_css_files = ["site.css"]
 html_extra_path = ["_root"]  # an index.html that leads to docs/index.html
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"docs/start": []}  # it has no pages below it that a sidebar could show
+html_sidebars = {
+    "docs/start": [],  # it has no pages below it that a sidebar could show
+    **{page: [] for page in ("docs/benchmarks", "paper/results/README", "paper/results/peers")},  # wide tables
+}
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 7,

@@ -103,8 +103,10 @@ def test_a_test_file_that_is_otherwise(data):
     assert "'t' has values in test.csv that no training row has, such as 'w'" in said
     assert "20 test points with a t that no training row has" in summary_of(*shlex.split(command)[1:])["features"]
     # Numbers can be read as text, text cannot be read as numbers.
-    said, command = advised_for(*write(plain(0).assign(t=U_V), plain(1).assign(t=[1, 2] * (N // 2))))
-    assert command is not None
+    files = write(plain(0).assign(t=U_V), plain(1).assign(t=[1, 2] * (N // 2)))
+    said, command = advised_for(*files)
+    assert "'t' holds text, and in test.csv whole numbers, which are read as text; those that no" in said
+    assert "40 test points with a t that no training row has" in summary_of(*shlex.split(command)[1:])["features"]
     said, command = advised_for(*write(plain(0).assign(t=plain(2).a), plain(1).assign(t="x")))
     assert "'t' holds numbers, and in test.csv text: --drop" in said
     said, command = advised_for(*write(plain(0).assign(t=plain(2).a), plain(1)))
@@ -126,7 +128,6 @@ def test_what_no_option_mends_is_told(data):
     tables = {
         "labels ('label') are missing in 1 of 40 rows": plain().assign(label=[None, *plain().label[1:]]),
         "fractions": plain().assign(label=fractions),
-        "one class only": plain().assign(label="x"),
         "there is no column 'label' of labels; name one with --label": plain().drop(columns="label"),
         "no column is left that could be a feature": plain()[["label"]],
         "it has no rows": plain().iloc[:0],
@@ -137,6 +138,82 @@ def test_what_no_option_mends_is_told(data):
         assert command is None
         assert said in told
         refused("certify", *files, "--quiet")
+
+
+def test_what_stands_in_nobodys_way_is_only_worth_a_look(data):
+    said, command = advised_for(*write(plain(0).assign(k=3, z="z"), plain(1).assign(k=3, z="z")))
+    obstacles, notes = said.split("Worth a look:")
+    assert "- 'z' has one value for all rows, and tells nothing: --drop." in obstacles
+    assert "- 'k' has one value for all rows, and tells nothing: --drop." in notes
+    assert command.endswith("--drop k,z")
+    # What is said of a constant is true: it changes nothing.
+    with_it, without = summary_of(*shlex.split(command)[1:-2], "--drop", "z"), summary_of(*shlex.split(command)[1:])
+    assert with_it["metrics"] == without["metrics"]
+
+
+def test_a_copy_of_the_labels_is_left_out_on_the_condition_that_is_said(data):
+    files = write(*(plain(seed).assign(code=lambda t: (t.label == "yes").astype(int)) for seed in (0, 1)))
+    said, command = advised_for(*files)
+    assert "- 'code' looks like a copy of the labels: --drop, unless it was measured without them." in said
+    assert command.endswith("--drop code")
+
+
+@pytest.mark.parametrize(("only", "space"), [("x", "x,other"), (0, "0,1")])
+def test_labels_of_one_class_are_mended_by_naming_others(only, space, data):
+    files = write(plain(0).assign(label=only), plain(1).assign(label=only))
+    said, command = advised_for(*files)
+    assert "train.csv has one class only" in said
+    assert "No option" not in said
+    assert "Worth a look" not in said
+    assert command.endswith(f"--classes {space}")
+    assert f"This would work:\n{command}" in run("certify", *files).stderr
+    np.savez("one.npz", X=X_TRAIN, y=np.zeros(75, int))
+    assert advised_for("one.npz", "one.npz")[1].endswith("--classes 0,1")
+
+
+def test_labels_called_as_what_is_missing(data):
+    words, numbers = (plain().assign(label=["NA", *labels]) for labels in (plain().label[1:], [0, 1] * 19 + [0]))
+    said, command = advised_for(*write(words, words))
+    told = "'NA' is a class here, with 1 label; if it stands for what is missing, leave it out of the file"
+    assert f"Worth a look:\n- {told}." in said
+    assert f"Note: {told}." in run(*shlex.split(command)[1:]).stderr
+    files = write(numbers, numbers)
+    said, command = advised_for(*files)
+    assert command is None
+    assert "missing in 1 of 40 rows, as they are empty, or such as NA among numbers" in said
+    assert "no label in row 0, where 'NA' reads as a missing one" in refused("certify", *files)
+    said, command = advised_for(*write(plain().assign(label="None"), plain()))
+    assert command is None
+    assert "where 'None' reads as a missing one" in said
+    assert "is a class here" not in said
+    packed = plain().assign(label=[None, *plain().label[1:]])
+    assert "missing in 1 of 40 rows; fill them in" in advised_for(*write(packed, packed, "parquet"))[0]
+
+
+def test_a_test_file_that_is_not_there_is_one_of_all_problems(data):
+    write(plain(0).rename(columns={"label": "class"}), plain(1))
+    told = run("certify", "train.csv", "tset.csv")
+    assert told.exit_code == 2
+    assert "'class' looks like it" in told.stderr
+    assert "- tset.csv does not exist; give the path of a file with features." in told.stderr
+    assert "This would work" not in told.stderr
+
+
+def test_a_threat_of_sources_is_not_advised_without_them(data):
+    told = run("certify", *write(plain(0), plain(1)), "--threat", "sources", "--source", "nobody")
+    assert told.exit_code == 2
+    assert "--threat sources needs --source, a column that says who gave each label." in told.stderr
+    assert "This would work" not in told.stderr
+
+
+def test_numbers_with_commas_and_names_to_paste_are_told(data):
+    files = write(*(plain(seed).assign(**{"": range(N), "t": ALL_DIFFERENT, "c": "1,5"}) for seed in (0, 1)))
+    said, command = advised_for(*files)
+    assert "'c' holds numbers with commas; write them with a decimal point" in said
+    assert "'' looks like an id, as all values differ: --id '' names rows by it" in said
+    assert command.endswith("--drop c,t --id ''")
+    said, command = advised_for(*write(*(plain(seed).rename(columns={"label": "my label"}) for seed in (0, 1))))
+    assert "--label 'my label'." in said
 
 
 def test_lists_of_columns_to_leave_out(data):
@@ -178,7 +255,7 @@ def test_every_kind_of_file_is_looked_at(data):
     np.savez("gap-test.npz", X=np.c_[X_TEST, np.ones(75), np.arange(75)], y=Y_TEST)
     said, command = advised_for("gap.npz", "gap-test.npz")
     assert "1 value of X is missing, in 1 of its 6 columns: --impute median" in said
-    assert "1 of the 6 columns of X have one value for all rows, such as 4" in said
+    assert "column 4 of X has one value for all rows" in said
     assert "column 5 of X looks like an id" in said
     assert command.endswith("--impute median")
     assert advised_for("X_train.npy,y_train.npy", "X_test.npy")[1] is not None

@@ -33,6 +33,8 @@ def labelled(*labels):
 # What the file holds, and what is said of it: the same, as a training and as a test file.
 TEXTS = {
     "semicolons.csv": (GOOD.replace(",", ";"), r"separated by ';'; they must be by ','"),
+    "decimal commas.csv": ("a;label\n1,5;0\n2,5;1\n", r"separated by ';'; they must be by ','"),
+    "a comma in a name.csv": ("a, in cm;b;c;d;label\n1;1;1;1;0\n", r"separated by ';'; they must be by ','"),
     "tabs.csv": (GOOD.replace(",", "\t"), r"separated by '\\t'; they must be by ','"),
     "commas.tsv": (GOOD, r"separated by ','; they must be by '\\t'"),
     "latin1.csv": (GOOD.replace(",a\n", ",é\n").encode("latin-1"), "no UTF-8 text; save it as UTF-8"),

@@ -222,7 +222,7 @@ def test_models_that_know_flips_only(digits):
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ([1, 2], r"source has 2 entries, but there are 4 labels"),
+        ([1, 2], r"source has 2 entries for 4 labels"),
         (np.zeros((4, 2)), r"source must be one-dimensional.*\(4, 2\)"),
         ([0.0, np.nan, 1.0, 1.0], r"source must name the source of every label, and entry 1 is .*nan"),
         (["a", None, "b", "b"], r"entry 1 is None"),

@@ -40,7 +40,7 @@ def test_folders_of_other_runs_are_refused_not_overwritten(data):
     before = {file.name: file.read_bytes() for file in (data / "run").iterdir()}
     other = (*MODEL[:-1], "5")
     assert "holds another run" in refused("certify", "train.npz", "test.npz", *other, "--out", "run")
-    assert "models: 0: partitions was 3, is 5" in refused("certify", "train.npz", "test.npz", *other, "--out", "run")
+    assert "(models: partitions was 3, is 5)" in refused("certify", "train.npz", "test.npz", *other, "--out", "run")
     assert "inputs: test: sha256 was" in refused("certify", "train.npz", "train.npz", *MODEL, "--out", "run")
     assert {file.name: file.read_bytes() for file in (data / "run").iterdir()} == before
     (data / "mine").mkdir()

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
+from flipcert.engine.words import plural
 from flipcert.kernels.base import Kernel, as_kernel
 from flipcert.kernels.sparse import takes_sparse_inputs
 from flipcert.linear.nearest import NearestWeights
@@ -94,7 +95,7 @@ class WeightedNeighbors(CertifiedByWeights):
                 raise ValueError(f"n_neighbors must be a positive whole number or None; got {self.n_neighbors!r}.")
             if self.n_neighbors > X.shape[0]:
                 raise ValueError(
-                    f"n_neighbors={self.n_neighbors} is more than the {X.shape[0]} training samples; "
+                    f"n_neighbors={self.n_neighbors} is more than the {plural(X.shape[0], 'training sample')}; "
                     "use fewer, or None for all."
                 )
             count = int(self.n_neighbors)

@@ -42,6 +42,7 @@ from flipcert.cli.threats import check_threat_of
 from flipcert.cli.verification import print_verification
 from flipcert.datasets.files import digest
 from flipcert.datasets.table import Table
+from flipcert.engine.words import plural
 from flipcert.report import write_report
 from flipcert.report.result import Result
 from flipcert.runs.describe import describe_point, describe_run
@@ -138,7 +139,7 @@ def attack_command(
         display.stage("reading")
         tables = read_data(train, test, data)
         if row >= tables[1].X.shape[0]:
-            raise ValueError(f"--row must be below the {tables[1].X.shape[0]} rows of {test}; got {row}.")
+            raise ValueError(f"--row must be below the {plural(tables[1].X.shape[0], 'row')} of {test}; got {row}.")
         settings = replace(settings, classes=label_space(data.classes, tables[0]))
         check_threat_of(proof, [settings], tables[0])
         (settings,) = _scaled([settings], tables[0], proof)[0]

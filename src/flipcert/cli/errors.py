@@ -83,6 +83,8 @@ def _tell_all(error: BaseException, command: Callable[..., Any], given: dict[str
             "files beforehand, by rows that you trust.",
             soft_wrap=True,
         )
+    elif mended is not None and proof is not None and proof.threat == "sources" and mended.source is None:
+        notes.print("--threat sources needs --source, a column that says who gave each label.")
     elif mended is not None:
         notes.print("This would work:")
         notes.print(command_words(command, given, mended), soft_wrap=True, markup=False)

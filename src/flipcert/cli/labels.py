@@ -9,6 +9,7 @@ import numpy as np
 
 from flipcert.cli.console import notes
 from flipcert.datasets.table import Table
+from flipcert.engine.words import plural
 
 
 def compare_labels(train: Table, test: Table, classes: tuple[Any, ...], tell: bool = True) -> None:
@@ -25,8 +26,9 @@ def compare_labels(train: Table, test: Table, classes: tuple[Any, ...], tell: bo
         )
     if count and tell:
         notes.print(
-            f"{count:,} of the {test.y.size:,} test points of {test.source} have a label that no training point has "
-            f"(such as {_examples(foreign)}); they can never be predicted right.",
+            f"{count:,} of the {plural(test.y.size, 'test point')} of {test.source} {'has' if count == 1 else 'have'} "
+            f"a label that no training point has (such as {_examples(foreign)}); {'it' if count == 1 else 'they'} can "
+            "never be predicted right.",
             soft_wrap=True,
             markup=False,
         )
@@ -36,17 +38,30 @@ def _examples(labels: Sequence[Any]) -> str:
     return ", ".join(repr(label) for label in labels[:3])
 
 
+class OneClass(ValueError):
+    """Training labels are all of one class, and no others are named.
+
+    Attributes
+    ----------
+    example : str
+        What could be said of the label space, with a made-up class.
+    """
+
+    def __init__(self, source: str, only: Any) -> None:
+        other = "other" if isinstance(only, str) else not only if isinstance(only, bool) else only + 1
+        self.example = f"{only},{other}"
+        super().__init__(
+            f"{source} has one class only ({only!r}), so no prediction could change; name all classes that there are "
+            f"with --classes, such as --classes {self.example}."
+        )
+
+
 def label_space(given: str | None, train: Table) -> tuple[Any, ...] | None:
     """The label space in the type of the labels."""
     present = np.unique(np.asarray(train.y))
     if given is None:
         if present.size < 2:
-            only = present[0].item()
-            other = "other" if isinstance(only, str) else not only if isinstance(only, bool) else only + 1
-            raise ValueError(
-                f"{train.source} has one class only ({only!r}), so no prediction could change; name the label space "
-                f"with --classes, such as --classes {only},{other}."
-            )
+            raise OneClass(train.source, present[0].item())
         return None
     try:
         classes = tuple(_LABEL_OF[present.dtype.kind](name) for name in given.split(","))

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from flipcert.cli.labels import OneClass
 from flipcert.cli.options import DataOptions
 from flipcert.cli.reading import read_labelled, read_tables
 from flipcert.datasets.advice import advise
@@ -63,16 +64,29 @@ def _explained(train: str, test: str | None, data: DataOptions) -> Iterator[None
 def look(train: str, test: str | None, data: DataOptions) -> tuple[Advice, DataOptions | None]:
     """What there is to say about a file, and options with which it can be read; None if there are none."""
     given = Meaning(data.label, data.id, data.source, data.trusted, tuple(data.drop or ()), data.encode, data.impute)
+    unreadable = None
     if not is_table(train):
         advice = advise_on_arrays(train, given, test)
     else:
-        other = _everything(test) if test is not None and is_table(test) else None
+        other = None
+        try:
+            other = _everything(test) if test is not None and is_table(test) else None
+        except ValueError as error:
+            unreadable = str(error)
         if data.annotations is not None:  # who gave labels, and which are trusted, is in that file
             given = replace(given, source=None, trusted=None)
         advice = advise(_everything(train), given, other, labelled=data.annotations is None)
+    if unreadable is not None:
+        advice.obstacles.append(unreadable.rstrip("."))
+        return advice, None
     mended = _options(advice, data)
     try:
-        read_tables(train, train if test is None else test, mended, tell=False)
+        try:
+            read_tables(train, train if test is None else test, mended, tell=False)
+        except OneClass as error:
+            advice.obstacles.append(str(error).rstrip("."))
+            mended = replace(mended, classes=error.example)
+            read_tables(train, train if test is None else test, mended, tell=False)
     except ValueError as error:
         if not advice.hopeless:
             advice.obstacles.append(str(error).rstrip("."))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
+from numpy.typing import NDArray
+
 from flipcert.datasets.columns import TEXT, Columns
+from flipcert.datasets.delimited import is_delimited
 from flipcert.datasets.facts import Column, copies, facts
 from flipcert.datasets.feature_advice import compare, left_out, mended
 from flipcert.datasets.meaning import Advice, Meaning, names_of, taken, verb
+from flipcert.datasets.spelling import like_missing
 from flipcert.datasets.table import Table
+from flipcert.engine.words import plural
 
 # What columns of labels, and of those who gave them, are often called.
 LABEL_NAMES = ("label", "labels", "target", "class", "y", "species", "diagnosis", "outcome", "category")
@@ -29,7 +35,7 @@ def advise(table: Table, given: Meaning, test: Table | None = None, labelled: bo
         advice.hopeless = True
         return advice
     _named(advice)
-    _label(advice, labelled)
+    _label(advice, table, labelled)
     _sources(advice)
     rest = [c for c in columns if c.name not in taken(advice.advised)]
     left_out(advice, rest, copies(table, advice.advised.label or "label", rest))
@@ -45,22 +51,23 @@ def advise(table: Table, given: Meaning, test: Table | None = None, labelled: bo
 
 
 def noticed(table: Table) -> list[str]:
-    """What deserves a look in a table that is used as it is: columns that look like ids, or copies of the label."""
+    """What deserves a look in a table that is used as it is: classes called NA, columns like ids or like the labels."""
+    told = [] if table.y is None else _like_missing(table.y)
     if not table.tabular:
-        return []
+        return told
     columns, labels = facts(table), "\0labels"
     ids, same = [c.name for c in columns if c.is_id], []
     if table.y is not None and table.rows is None:
         beside = replace(table, texts={**table.texts, labels: table.y.astype(str).astype(object)})
         same = copies(beside, labels, columns)
-    told = (
+    looks = (
         (ids, "an id: all values differ", "ids: all values differ"),
         (same, "a copy of the labels", "copies of the labels"),
     )
-    return [
+    return told + [
         f"{names_of(names)} {verb(names, f'looks like {one}, and is', f'look like {many}, and are')} used as "
         f"{verb(names, 'a feature', 'features')}; --drop leaves {verb(names, 'it', 'them')} out"
-        for names, one, many in told
+        for names, one, many in looks
         if names
     ]
 
@@ -81,7 +88,7 @@ def _named(advice: Advice) -> None:
         advice.advised = replace(advice.advised, drop=tuple(name for name in given.drop if name in present))
 
 
-def _label(advice: Advice, labelled: bool) -> None:
+def _label(advice: Advice, table: Table, labelled: bool) -> None:
     """The column of labels, and what is wrong with it."""
     by_name = {c.name: c for c in advice.columns}
     wanted = advice.advised.label or "label"
@@ -94,24 +101,33 @@ def _label(advice: Advice, labelled: bool) -> None:
             advice.obstacles.append(f"{told}; name one with --label")
             advice.hopeless = True
             return
-        advice.obstacles.append(f"{told}; {found.name!r} looks like it ({found.told}): --label {found.name}")
+        advice.obstacles.append(f"{told}; {found.name!r} looks like it ({found.told}): --label {quote(found.name)}")
         advice.advised = replace(advice.advised, label=found.name)
         return
     label = by_name[wanted]
     if label.missing:
-        advice.obstacles.append(
-            f"labels ({wanted!r}) are missing in {label.missing:,} of {label.n_rows:,} rows; fill them in, or leave "
-            "these rows out of the file"
-        )
+        where = f"{label.missing:,} of {plural(label.n_rows, 'row')}"
+        remedy = "; fill them in, or leave these rows out of the file"
+        if is_delimited(table.source):
+            remedy = f", as they are empty, or such as NA among numbers{remedy}; a class may not be called so"
+        advice.obstacles.append(f"labels ({wanted!r}) are missing in {where}{remedy}")
         advice.hopeless = True
     elif not label.usable or label.has_vectors:
         advice.obstacles.append(f"the labels ({wanted!r}) are {label.kind}, not whole numbers or words")
         advice.hopeless = True
-    elif label.is_constant:
-        advice.notes.append(f"all labels ({wanted!r}) are the same; name the label space with --classes")
     elif label.different is None or label.different * 2 > max(label.n_rows, 2):
         what = "many numbers" if label.different is None else f"{label.different:,} different values"
         advice.notes.append(f"the labels ({wanted!r}) are {what}, hardly classes; perhaps --label should name another")
+    if wanted in table.texts and not label.missing:
+        advice.notes += _like_missing(table.texts[wanted].astype(str))
+
+
+def _like_missing(labels: NDArray[Any]) -> list[str]:
+    return [
+        f"{name!r} is a class here, with {plural(count, 'label')}; if it stands for what is missing, leave "
+        f"{'it' if count == 1 else 'these'} out of the file"
+        for name, count in like_missing(labels).items()
+    ]
 
 
 def _likely_label(columns: Sequence[Column]) -> Column | None:
@@ -129,7 +145,7 @@ def _sources(advice: Advice) -> None:
     rest = [c for c in advice.columns if c.name not in taken(advice.advised)]
     found = [c.name for c in rest if c.name.lower() in _SOURCES and not c.missing and not c.is_constant]
     if len(found) == 1:
-        advice.notes.append(f"{found[0]!r} may say who gave the labels: --source {found[0]}")
+        advice.notes.append(f"{found[0]!r} may say who gave the labels: --source {quote(found[0])}")
         advice.advised = replace(advice.advised, source=found[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from flipcert.datasets.files import Columns, arrays_in, read_table
 from flipcert.datasets.meaning import Advice, Meaning
 from flipcert.datasets.room import Unreadable
 from flipcert.datasets.table import Table
+from flipcert.engine.words import plural
 
 
 def advise_on_arrays(source: str, given: Meaning, test: str | None = None) -> Advice:
@@ -24,19 +26,18 @@ def advise_on_arrays(source: str, given: Meaning, test: str | None = None) -> Ad
     columns = Columns(label, given.drop, trusted=given.trusted, giver=given.source, id=given.id, impute=True)
     table = read_table(source, columns, labelled=False)
     advised = replace(given, label=label)
-    advice = Advice([Column("X", f"{table.X.shape[1]:,} columns of {table.X.dtype}", table.X.shape[0])], advised)
+    kind = f"{plural(table.X.shape[1], 'column')} of {table.X.dtype}"
+    advice = Advice([Column("X", kind, table.X.shape[0])], advised)
     advice.uses["X"] = "features"
     named = {label or "y": "label", given.id: "id", given.source: "source", given.trusted: "trusted"}
     if table.y is not None:
         n_classes = np.unique(table.y).size
         advice.columns.append(Column(label or "y", f"{table.y.dtype} labels", table.y.size, different=n_classes))
-        if n_classes == 1:
-            advice.notes.append("all labels are the same; name the label space with --classes")
     else:
         how = "name their array with --label" if is_archive else "give features and labels as X.npy,y.npy"
         advice.obstacles.append(f"there are no labels; {how}, unless these are test points")
     if likely is not None:
-        advice.obstacles.append(f"there is no array 'y' of labels; {likely!r} looks like it: --label {likely}")
+        advice.obstacles.append(f"there is no array 'y' of labels; {likely!r} looks like it: --label {quote(likely)}")
     for name in held:
         if name not in ("X", label or "y"):
             advice.columns.append(Column(name, "array", table.X.shape[0]))
@@ -47,7 +48,8 @@ def advise_on_arrays(source: str, given: Meaning, test: str | None = None) -> Ad
             test, Columns(label, id_if_there=given.id, impute=True), labelled=False, n_features=table.X.shape[1]
         )
         if other.X.shape[1] != table.X.shape[1]:
-            advice.obstacles.append(f"{test} has {other.X.shape[1]:,} features, and {source} {table.X.shape[1]:,}")
+            features = plural(other.X.shape[1], "feature")
+            advice.obstacles.append(f"{test} has {features}, and {source} {table.X.shape[1]:,}")
         elif np.isnan(other.X).any() and advice.advised.impute is None:
             advice.obstacles.append(f"{test} has missing values: --impute median fills them in")
             advice.advised = replace(advice.advised, impute="median")
@@ -80,8 +82,8 @@ def _features(advice: Advice, table: Table) -> None:
     if gaps:
         advice.columns[0] = replace(advice.columns[0], missing=sum(c.missing for c in gaps))
         count = sum(c.missing for c in gaps)
-        values = "1 value of X is" if count == 1 else f"{count:,} values of X are"
-        told = f"{values} missing, in {len(gaps):,} of its {len(columns):,} columns"
+        of_X = f"{plural(count, 'value')} of X {'is' if count == 1 else 'are'} missing"
+        told = f"{of_X}, in {len(gaps):,} of its {plural(len(columns), 'column')}"
         empty = [c.name for c in gaps if c.is_empty]
         if empty:
             advice.obstacles.append(f"column {empty[0]} of X is empty; leave it out of the file")
@@ -89,9 +91,8 @@ def _features(advice: Advice, table: Table) -> None:
             advice.obstacles.append(f"{told}: --impute median fills them in")
             advice.advised = replace(advice.advised, impute="median")
     if fixed := [c.name for c in columns if c.is_constant]:
-        advice.notes.append(
-            f"{len(fixed):,} of the {len(columns):,} columns of X have one value for all rows, such as {fixed[0]}"
-        )
+        many = f"{len(fixed):,} of the {len(columns):,} columns of X, such as {fixed[0]}, have"
+        advice.notes.append(f"{f'column {fixed[0]} of X has' if len(fixed) == 1 else many} one value for all rows")
     if ids := [c.name for c in columns if c.is_id]:
         advice.notes.append(
             f"column {ids[0]} of X looks like an id: all values differ, and are whole; leave it out of the file"

@@ -57,11 +57,21 @@ def _columns(name: str, types: dict[str, Any] | None, kind: Any = None) -> Any:
             names = _parsed(name, separator, {}).column_names
             types = dict.fromkeys(names, kind)
         held = _parsed(name, separator, types)
-        names = held.column_names
-    other = next((mark for mark in ";\t,|" if mark != separator and len(names) == 1 and mark in names[0]), None)
+    _refuse_other_separator(name)
+    return held
+
+
+def _refuse_other_separator(name: str) -> None:
+    """Refuse a file whose first line is clearly not separated as its name says."""
+    separator = _separator(name)
+    with gzip.open(name) if _compressed(name) else open(name, "rb") as file:
+        line = file.readline(_BLOCK).decode("utf-8", "replace")
+    names = line.split(separator)
+    # A name may have such a mark; what separates columns is more frequent than what is taken to do so.
+    most, may_be = (0, ";\t,|") if len(names) == 1 else (2 * len(names), ";\t|")
+    other = next((mark for mark in may_be if mark != separator and line.count(mark) > most), None)
     if other is not None:
         raise Unreadable(f"its columns are separated by {other!r}; they must be by {separator!r}")
-    return held
 
 
 def _separator(name: str) -> str:
@@ -114,6 +124,7 @@ def _text(name: str) -> Iterator[None]:
         if wide or isinstance(error, UnicodeError) or "utf8" in str(error).lower():
             found = "UTF-16" if wide else "no UTF-8"
             raise Unreadable(f"it is {found} text; save it as UTF-8 (iconv does that)") from error
+        _refuse_other_separator(name)
         raise Unreadable(error) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ from flipcert.engine.mapped import row_pieces
 _FEW = 20
 # Rows by which it is decided whether to count the different numbers of a column at all.
 _SAMPLE = 10_000
+# Numbers with a comma for the point, or between thousands; or with none, beside such.
+_COMMAS = re.compile(r"\s*[-+]?\d[\d.,]*\s*")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Column:
         Of a text of which most values are numbers, the first that is none.
     wordy : bool
         Whether texts have more than three words on average: they say something, and name nothing.
+    commas : bool
+        Whether texts are numbers that are written with commas, such as 12,5 and 1.000,00.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Column:
     too_large: bool = False
     stray: str | None = None
     wordy: bool = False
+    commas: bool = False
 
     @property
     def usable(self) -> bool:
@@ -67,6 +73,7 @@ class Column:
             and self.different == self.n_rows >= _FEW
             and not self.wordy
             and self.stray is None
+            and not self.commas
         )
 
     @property
@@ -198,7 +205,9 @@ def _text(name: str, texts: NDArray[Any]) -> Column:
     mostly_numbers = bool(others) and len(others) * 2 < len(different)
     stray = next(text for text in present if text in set(others)) if mostly_numbers else None
     wordy = sum(len(text.split()) for text in different) > 3 * len(different)
-    return Column(name, TEXT, texts.size, texts.size - len(present), len(different), stray=stray, wordy=wordy)
+    commas = bool(present) and any("," in text for text in different) and all(map(_COMMAS.fullmatch, different))
+    missing = texts.size - len(present)
+    return Column(name, TEXT, texts.size, missing, len(different), stray=stray, wordy=wordy, commas=commas)
 
 
 def _is_number(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from shlex import quote
 
 from flipcert.datasets.columns import TEXT
 from flipcert.datasets.facts import Column
@@ -26,7 +27,8 @@ def left_out(advice: Advice, columns: Sequence[Column], same: Sequence[str]) -> 
         left.remove(first)
         advice.advised = replace(advice.advised, id=first.name)
         (advice.obstacles if stops(first) or first.too_large else advice.notes).append(
-            f"{first.name!r} looks like an id, as all values differ: --id {first.name} names rows by it in results"
+            f"{first.name!r} looks like an id, as all values differ: --id {quote(first.name)} names rows by it in "
+            "results"
         )
     # The first of these that applies to a column is what is said of it.
     rules: list[tuple[Callable[[Column], bool], str, Callable[[list[str]], str], Callable[[Column], bool]]] = [
@@ -35,6 +37,15 @@ def left_out(advice: Advice, columns: Sequence[Column], same: Sequence[str]) -> 
             "too large",
             lambda names: f"{verb(names)} whole numbers beyond 2**53, which doubles cannot tell apart: --drop",
             lambda c: True,
+        ),
+        (
+            lambda c: c.commas,
+            "commas in numbers",
+            lambda names: (
+                f"{verb(names, 'holds', 'hold')} numbers with commas; write them with a decimal point, and nothing "
+                "else between digits, or --drop"
+            ),
+            stops,
         ),
         (
             is_id,
@@ -46,8 +57,8 @@ def left_out(advice: Advice, columns: Sequence[Column], same: Sequence[str]) -> 
             lambda c: c.name in same,
             "copy of the labels",
             lambda names: (
-                f"{verb(names, 'looks like a copy', 'look like copies')} of the labels; if "
-                f"{verb(names, 'it was', 'they were')} made from them, --drop"
+                f"{verb(names, 'looks like a copy', 'look like copies')} of the labels: --drop, unless "
+                f"{verb(names, 'it was', 'they were')} measured without them"
             ),
             stops,
         ),
@@ -100,7 +111,9 @@ def left_out(advice: Advice, columns: Sequence[Column], same: Sequence[str]) -> 
         if own:
             left = [c for c in left if c not in own]
             names = [c.name for c in own]
-            (advice.obstacles if any(map(stop, own)) else advice.notes).append(f"{names_of(names)} {told(names)}")
+            for sentences, stopping in ((advice.obstacles, True), (advice.notes, False)):
+                if some := [c.name for c in own if stop(c) is stopping]:
+                    sentences.append(f"{names_of(some)} {told(some)}")
             advice.advised = replace(advice.advised, drop=(*advice.advised.drop, *names))
             advice.reasons |= dict.fromkeys(names, why)
 
@@ -156,7 +169,12 @@ def compare(advice: Advice, columns: Sequence[Column], others: Sequence[Column],
         )
         advice.hopeless = True
     for c in both:
-        if c.kind == by_name[c.name].kind == TEXT:
+        if c.kind == TEXT != by_name[c.name].kind:
+            advice.notes.append(
+                f"{c.name!r} holds text, and in {where} {by_name[c.name].kind}, which are read as text; those that no "
+                "training row has are encoded as none of the known ones"
+            )
+        elif c.kind == TEXT:
             new = set(test.texts[c.name].tolist()) - set(table.texts[c.name].tolist()) - {None}
             if new:
                 advice.notes.append(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def _filled(train: Table, test: Table, strategy: str) -> tuple[Table, Table]:
 
 
 def _empty(table: Table, name: str) -> ValueError:
-    drop = f"leave it out with --drop {name}" if table.names else "leave it out of the file"
+    drop = f"leave it out with --drop {quote(name)}" if table.names else "leave it out of the file"
     return ValueError(f"column {name!r} of {table.source} is empty, so nothing can be filled in; {drop}.")
 
 
@@ -124,7 +125,7 @@ def _encoded(train: Table, test: Table) -> tuple[Table, Table, dict[str, Any]]:
         if count > MOST_CATEGORIES:
             raise ValueError(
                 f"column {name!r} of {train.source} has {count:,} different texts, and --encode makes a column of "
-                f"each, up to {MOST_CATEGORIES:,}; leave it out with --drop {name}."
+                f"each, up to {MOST_CATEGORIES:,}; leave it out with --drop {quote(name)}."
             )
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=train.X.dtype)
     encoder.fit(_matrix(train, columns, slice(None)))

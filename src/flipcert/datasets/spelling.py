@@ -32,8 +32,26 @@ def labels_of_text(spelled: NDArray[Any], source: str) -> NDArray[Any]:
         )
     missing, kind = _missing(spelled)
     if missing.any():
-        raise ValueError(f"{source} has no label in row {missing.argmax()}; fill it in or drop the row.")
+        row = missing.argmax()
+        told, remedy = "", "fill it in or drop the row"
+        if spelled[row]:
+            told = f", where {str(spelled[row])!r} reads as a missing one"
+            remedy = "fill it in, drop the row, or, if that is a class, give it another name"
+        raise ValueError(f"{source} has no label in row {row}{told}; {remedy}.")
     return spelled if kind is None else spelled.astype(np.int64 if kind is int else np.float64)
+
+
+def like_missing(labels: NDArray[Any]) -> dict[str, int]:
+    """Classes among others that are called as many programs call what is missing, and how many labels each has.
+
+    >>> like_missing(np.array(["yes", "no", "NA", "NA"]))
+    {'NA': 2}
+    """
+    if labels.dtype.kind != "U":
+        return {}
+    names, counts = np.unique(labels, return_counts=True)
+    told = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    return {name: count for name, count in told.items() if name in _MISSING} if told.keys() - _MISSING else {}
 
 
 def first_missing(spelled: NDArray[Any]) -> int | None:

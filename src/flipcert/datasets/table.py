@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 
 from flipcert.datasets.spelling import first_missing, text_of_labels
 from flipcert.engine.mapped import is_large, mapped_rows, row_pieces
+from flipcert.engine.words import plural
 
 # Whole numbers up to here are doubles; beyond, several share one.
 LARGEST_WHOLE = 2**53
@@ -87,8 +88,8 @@ class Table:
         if self.trusted is not None and (self.trusted.dtype != np.bool_ or self.trusted.shape != (X.shape[0],)):
             numbers = "; write true instead of 1, and false instead of 0" if self.trusted.dtype.kind in "iuf" else ""
             raise ValueError(
-                f"the trusted column of {self.source} must hold true or false for each of its {X.shape[0]} rows; "
-                f"got shape {self.trusted.shape} of type {self.trusted.dtype}{numbers}."
+                f"the trusted column of {self.source} must hold true or false for each of its "
+                f"{plural(X.shape[0], 'row')}; got shape {self.trusted.shape} of type {self.trusted.dtype}{numbers}."
             )
         givers, ids = (self._checked_ids(own, what) for own, what in ((self.givers, "source"), (self.ids, "id")))
         return replace(self, X=X, y=y, givers=givers, ids=ids)
@@ -100,8 +101,8 @@ class Table:
         ids = np.char.decode(ids, "utf-8", "replace") if ids.dtype.kind == "S" else ids
         if ids.shape != (self.X.shape[0],):
             raise ValueError(
-                f"{self.source} has {self.X.shape[0]} rows, but a column of {what}s of shape {ids.shape}; give one "
-                f"{what} a row."
+                f"{self.source} has {plural(self.X.shape[0], 'row')}, but a column of {what}s of shape {ids.shape}; "
+                f"give one {what} a row."
             )
         if ids.dtype.kind not in "fiubUmM":
             raise ValueError(f"the {what}s of {self.source} must be text or numbers; got type {ids.dtype}.")
@@ -123,7 +124,7 @@ class Table:
             return replace(self, X=np.ascontiguousarray(self.X[:, order]), names=train.names)
         if self.X.shape[1] != train.X.shape[1]:
             raise ValueError(
-                f"{self.source} has {self.X.shape[1]} features, but {train.source} has {train.X.shape[1]}; "
+                f"{self.source} has {plural(self.X.shape[1], 'feature')}, but {train.source} has {train.X.shape[1]:,}; "
                 "both must have the same."
             )
         return self
@@ -190,7 +191,9 @@ class Table:
     def _checked_labels(self, n_rows: int) -> NDArray[Any]:
         y = np.asarray(self.y)
         if y.shape != (n_rows,):
-            raise ValueError(f"{self.source} has {n_rows} rows, but labels of shape {y.shape}; give one label a row.")
+            raise ValueError(
+                f"{self.source} has {plural(n_rows, 'row')}, but labels of shape {y.shape}; give one label a row."
+            )
         if y.dtype.kind == "S":
             try:
                 y = np.char.decode(y, "utf-8")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, column_or_1d
 
+from flipcert.engine.words import plural
 from flipcert.labels.sources import Sources, check_sources
 from flipcert.labels.validation import check_integers, check_mask, check_number, refuse_masked
 
@@ -172,7 +173,8 @@ class Annotations:
         """
         if self.n_rows > n_rows:
             raise ValueError(
-                f"row must hold whole numbers from 0 to {n_rows - 1}, as X has {n_rows} rows; got {self.n_rows - 1}."
+                f"row must hold whole numbers from 0 to {n_rows - 1}, as X has {plural(n_rows, 'row')}; got "
+                f"{self.n_rows - 1}."
             )
         missing = np.flatnonzero(np.bincount(self.row, minlength=n_rows) == 0)
         if missing.size:
@@ -283,7 +285,8 @@ def _refuse_other_length(values: ArrayLike | None, name: str, n_annotations: int
         raise ValueError(f"{name} must be one-dimensional, one entry an annotation; got shape {shape}.")
     if shape[0] != n_annotations:
         raise ValueError(
-            f"{name} has {shape[0]} entries, but row has {n_annotations}; give one of each for every annotation."
+            f"{name} has {plural(shape[0], 'entry')}, but row has {n_annotations}; give one of each for every "
+            "annotation."
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from flipcert.engine.words import plural
 from flipcert.labels.steps import final_step
 
 
@@ -88,7 +89,8 @@ def predicted_indices(
     predicted = np.asarray(model.predict(X))
     if predicted.shape != (X.shape[0],):
         raise ValueError(
-            f"predict of {name} must return one label for each of the {X.shape[0]} rows; got shape {predicted.shape}."
+            f"predict of {name} must return one label for each of the {plural(X.shape[0], 'row')}; got shape "
+            f"{predicted.shape}."
         )
     complaint = f"{name} predicts {{label}}, which is none of the classes {{classes}}; {remedy}."
     return class_indices(predicted[:n_rows], classes, complaint)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.engine.words import plural
+
 
 @dataclass(frozen=True, eq=False)
 class Sources:
@@ -45,7 +47,8 @@ def check_sources(source: ArrayLike | None, n_labels: int) -> Sources | None:
     if given.ndim != 1:
         raise ValueError(f"source must be one-dimensional, one id a label; got shape {given.shape}.")
     if given.size != n_labels:
-        raise ValueError(f"source has {given.size} entries, but there are {n_labels} labels; give one id a label.")
+        entries = plural(given.size, "entry")
+        raise ValueError(f"source has {entries} for {plural(n_labels, 'label')}; give one id a label.")
     _refuse_missing(given)
     if given.dtype.kind != "O":
         ids, codes = np.unique(given, return_inverse=True)

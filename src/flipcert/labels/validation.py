@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from flipcert.engine.sparse import SparseRows, canonical
+from flipcert.engine.words import plural
 
 
 def check_choice(value: Any, name: str, allowed: Sequence[str]) -> str:
@@ -83,7 +84,8 @@ def check_weights(weights: ArrayLike, n_samples: int) -> NDArray[Any]:
     if array.ndim != 2:
         raise ValueError(f"weights must have shape (n_test, n_train); got {array.shape}.")
     if array.shape[1] != n_samples:
-        raise ValueError(f"weights has {array.shape[1]} columns, but labels has {n_samples} entries.")
+        columns = plural(array.shape[1], "column")
+        raise ValueError(f"weights has {columns}, but labels has {plural(n_samples, 'entry')}.")
     _refuse(given, ~np.isfinite(array), "weights must be finite")
     if array.dtype != given.dtype:
         # Integers and long doubles may not fit a double, and a certificate for rounded weights is for another model.

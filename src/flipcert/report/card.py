@@ -181,4 +181,5 @@ def _weakest(c: Certificates, exposure: Exposure) -> Markup:
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
     head = element("tr", *(element("th", own, style=_CELL) for own in heads))
     body = [element("tr", *(element("td", own, style=_CELL) for own in row)) for row in rows]
-    return element("table", element("thead", head), element("tbody", *body), style="border-collapse:collapse")
+    table = element("table", element("thead", head), element("tbody", *body), style="border-collapse:collapse")
+    return element("div", table, style="overflow-x:auto")  # on a phone it is wider than the card

@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import NDArray
 
+from flipcert.engine.words import plural as plural
 from flipcert.labels.threats import FLIPS, SOURCES
 from flipcert.report.units import Unit, unit_of
 from flipcert.results.certificates import Certificates
@@ -257,11 +258,6 @@ def is_proven(certificates: Certificates) -> bool:
     """Whether radii are what they are called; those of one published formula are not."""
     model = certificates.model
     return (model.get("model"), model.get("method")) != ("smoothed", "published")
-
-
-def plural(count: int, noun: str) -> str:
-    """A number and its noun."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def percent(share: float) -> str:

@@ -38,10 +38,10 @@ def draw_more(
     path: Path, train: Table, n_more: int, checked: CheckedLabels, check: RandomCheck, id: str | None
 ) -> RandomCheck:
     """Draw the next labels of a check that is filled in, and write all to another file; the check if they are right."""
-    if check.n_checked < check.n_drawn:
+    if left := check.n_drawn - check.n_checked:
         raise ValueError(
-            f"{checked.source} has {check.n_drawn - check.n_checked:,} labels that nobody has looked at; fill these in "
-            "before more are drawn."
+            f"{checked.source} has {plural(left, 'label')} that nobody has looked at; fill "
+            f"{'it' if left == 1 else 'these'} in before more are drawn."
         )
     order = _order(train, check.seed)
     _refuse_too_many(check.n_drawn + n_more, order.size, train, check.n_drawn)

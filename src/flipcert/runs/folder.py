@@ -255,7 +255,7 @@ def _first_difference(stored: Mapping[Any, Any], wanted: Mapping[Any, Any]) -> s
         if before == now:
             continue
         if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-            before, now = dict(enumerate(before)), dict(enumerate(now))
+            before, now = (own[0] if len(own) == 1 else dict(enumerate(own)) for own in (before, now))
         if isinstance(before, dict) and isinstance(now, dict):
             if (inner := _first_difference(before, now)) is not None:
                 return f"{name}: {inner}"
