@@ -101,7 +101,7 @@ tangent: $(VENV)/.tools
 # two cores. What is shown in paper/results is taken from there.
 reproduce: $(VENV)/.tools
 	$(BIN)/python -m paper all --out reproduction $(ARGS)
-	$(BIN)/python -m paper peers --out reproduction
+	$(BIN)/python -m paper peers --points 1000 --out reproduction
 	cp reproduction/results/* paper/results/
 
 # The same on bundled digits, to see that every figure can be made; needs no data and no network.
