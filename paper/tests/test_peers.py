@@ -97,6 +97,17 @@ def test_the_command_makes_table_and_page(few_methods, paper, tmp_path):
     assert "1,200 training rows, 40 test points" in page
 
 
+def test_one_data_set_leaves_what_the_table_says_of_the_other(few_methods, paper, tmp_path):
+    command = ("peers", "--quick", "--digits", "--points", 20, "--out", tmp_path, "--only")
+    paper(*command, "cifar10")
+    first = read_table(tmp_path / "results" / TABLE)
+    paper(*command, "mnist")
+    rows = read_table(tmp_path / "results" / TABLE)
+    assert [row["data"] for row in rows] == ["mnist"] * 5 + ["cifar10"] * 5
+    assert rows[5:] == first
+    assert (tmp_path / "results" / PAGE).read_text() == render(rows)
+
+
 def made_up(name, source, certified, proof=SOUND, **more):
     return {
         "data": "mnist", "method": name, "source": source, "proof": proof, "n_train": 100, "n_test": 10,
