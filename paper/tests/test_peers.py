@@ -126,6 +126,9 @@ def test_the_page_says_where_others_are_ahead():
     assert "at r flips: 0: one SVM;" in page
     assert "300: one SVM; 1,000: one SVM." in page
     assert "LabelCert (60 rows, 10 points)" in page
+    assert "Not run on these data, for want of time: SS-DPA" not in page
+    assert "Not run on these data, for want of time: Finite Aggregation; Run-Off Election; " in page
+    assert "gradient bounding, label-linear. What follows is of the others." in page
     assert "Others are ahead nowhere." in render([others | {"certified": [0.0] * 8}, ours])
 
 
