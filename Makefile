@@ -97,11 +97,11 @@ evidence: $(VENV)/.tools
 tangent: $(VENV)/.tools
 	$(BIN)/python -m paper tangent --out paper $(ARGS)
 
-# All figures of the paper and the comparison with other methods, from the data in FLIPCERT_DATA: up to four hours on
-# two cores. What is shown in paper/results is taken from there.
+# All figures of the paper and the comparison with other methods, from the data in FLIPCERT_DATA: some hours on
+# two cores (paper/README.md). What is shown in paper/results is taken from there.
 reproduce: $(VENV)/.tools
 	$(BIN)/python -m paper all --out reproduction $(ARGS)
-	$(BIN)/python -m paper peers --out reproduction
+	$(BIN)/python -m paper peers --points 1000 --out reproduction
 	cp reproduction/results/* paper/results/
 
 # The same on bundled digits, to see that every figure can be made; needs no data and no network.

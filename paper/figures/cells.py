@@ -7,9 +7,9 @@ import json
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from paper.figures.bounds import published_radii
 from paper.figures.figure import Cell
 from paper.figures.models import ModelInputs, model_of
 from paper.figures.source import Source
-from paper.figures.table import Row, certified, published, read_table, write_table
+from paper.figures.table import Row, certified, parts_of, published, read_table, write_table
 from paper.figures.timing import time_parts
 
 # Test points that the parts of the work are timed on.
@@ -42,6 +42,8 @@ class Cells:
         Is told what is begun.
     n_jobs : int, optional
         Threads; all cores by default.
+    known : sequence of Row, optional
+        Rows of tables that are there already: those of the same settings, data and version are not computed again.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Cells:
         load: Callable[[str], Source],
         say: Callable[[str], None] = lambda line: None,
         n_jobs: int | None = None,
+        known: Sequence[Row] = (),
     ) -> None:
         self._rows = folder / "cells"
         self._kernels = folder / "kernels"
@@ -58,9 +61,14 @@ class Cells:
         self.n_jobs = n_jobs
         self._load = load
         self.source = cache(self._announced)
-        self._digest = cache(lambda name: self.source(name).digest)
+        self._data_digest = cache(lambda name: self.source(name).digest)
         self._inputs: tuple[str, ModelInputs] | None = None
         self._mean_diags: dict[tuple[str, str, str], float] = {}
+        self._known: dict[str, Row] = {}
+        for row in known:
+            # One figure may ask for more parts of a cell than another.
+            told = {name: value for name, value in row.items() if value is not None}
+            self._known.setdefault(told.get("digest", ""), {}).update(told)
 
     def row(self, cell: Cell) -> Row:
         """All that is told about one certified test set, computed as far as it is not there."""
@@ -71,20 +79,26 @@ class Cells:
             parts["published"] = fitted.published_row
         if cell.timed:
             parts["times"] = fitted.times_row
-        found: Row = {**cell.identity, "features": self.source(cell.data).described}
+        own = {"features": self.source(cell.data).described, "digest": self.digest(cell.identity, cell.data)}
+        found: Row = {**cell.identity, **own}
+        known = self._known.get(own["digest"], {})
+        taken = parts_of({name: value for name, value in known.items() if name not in found})
         for name, compute in parts.items():
-            (row,) = self.kept({**cell.identity, "part": name}, cell.data, lambda compute=compute: [compute()])  # type: ignore[misc]
+            (row,) = self.kept({**cell.identity, "part": name}, cell.data, partial(_known_or, taken[name], compute))
             found |= row
         return found
 
     def kept(self, identity: Mapping[str, Any], data: str, compute: Callable[[], list[Row]]) -> list[Row]:
         """Rows about these very data, by this version; computed if they are not there."""
-        whole = {"identity": identity, "digest": self._digest(data), "version": flipcert.__version__}
-        name = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:24]
-        path = self._rows / f"{name}.parquet"
+        path = self._rows / f"{self.digest(identity, data)}.parquet"
         if not path.exists():
             write_table(compute(), path)
         return read_table(path)
+
+    def digest(self, identity: Mapping[str, Any], data: str) -> str:
+        """A digest of settings, of these very data, and of this version."""
+        whole = {"identity": identity, "digest": self._data_digest(data), "version": flipcert.__version__}
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:24]
 
     def clear(self) -> None:
         """Remove the kernels."""
@@ -94,7 +108,7 @@ class Cells:
     def inputs(self, name: str) -> ModelInputs:
         """Inputs of models on one of the data; those of other data are let go."""
         if self._inputs is None or self._inputs[0] != name:
-            folder = self._kernels / self._digest(name)[:24]
+            folder = self._kernels / self._data_digest(name)[:24]
             folder.mkdir(parents=True, exist_ok=True)
             self._inputs = (name, ModelInputs(self.source(name), folder, self.n_jobs))
         return self._inputs[1]
@@ -119,6 +133,10 @@ class Cells:
     def _announced(self, name: str) -> Source:
         self.say(f"reading {name}")
         return self._load(name)
+
+
+def _known_or(known: Row, compute: Callable[[], Row]) -> list[Row]:
+    return [known or compute()]
 
 
 class _Fitted:

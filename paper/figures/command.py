@@ -50,7 +50,8 @@ def run(arguments: list[str]) -> None:
         sizes = {name: read(name).y_train.size for figure in figures for name in figure.data}
         if options.quick:
             figures = [quick(figure, min(sizes[name] for name in figure.data)) for figure in figures]
-        page = reproduce(figures, options.out, read, (lambda line: None) if options.quiet else say, options.jobs)
+        told = (lambda line: None) if options.quiet else say
+        page = reproduce(figures, options.out, read, told, options.jobs, options.known)
     _print_verdicts(figures, page.parent)
     if options.quick or options.digits:
         print("Small versions, to see that all can be made: their verdicts say nothing about the paper.")
@@ -70,6 +71,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--digits", action="store_true", help="the bundled digits in place of all data")
     parser.add_argument("--data", type=Path, help="folder of data; FLIPCERT_DATA or the user's cache if not given")
     parser.add_argument("--out", "-o", type=Path, default=Path("reproduction"), help="folder to write to")
+    parser.add_argument(
+        "--from",
+        dest="known",
+        type=Path,
+        help="folder of tables: their rows are taken where settings, data and version are the same, by a digest",
+    )
     parser.add_argument("--jobs", "-j", type=int, help="threads; all cores if not given")
     parser.add_argument("--memory", type=int, default=1024, help="MiB that blocks may take beside the data")
     parser.add_argument("--dask", metavar="ADDRESS", help="certify on the Dask cluster of this scheduler")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ _MARKERS = "os^DvP*Xhp"
 _COLUMNS = 3
 # Labels that one legend may hold.
 _LABELS = 12
+# Letters in a line of a title: what is longer would run into the next panel.
+_TITLE = 46
 # The least and the largest regularisation of all figures, as powers of ten: each has one colour everywhere.
 _REGS = (-4, 3)
 # What may tell lines of a panel apart, in the order in which it is said.
@@ -43,7 +46,9 @@ def draw(figure: Figure, rows: Sequence[Row]) -> Any:
         axes.grid(alpha=0.3)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_title("" if name.startswith("all") else name, fontsize=10)
+        axes.set_title(
+            "" if name.startswith("all") else fill(name.replace(" = ", "\u00a0=\u00a0"), _TITLE), fontsize=10
+        )
         panel(axes, figure, own, rows)
     _add_legends(canvas)
     return canvas
@@ -83,7 +88,8 @@ def panels(figure: Figure, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]
     for key, own in groups.items():
         shown = [in_words(name, value) for name, value in zip(figure.panels, key, strict=True) if value is not None]
         name = ", ".join(shown) or "all"
-        yield (name if figure.study else marked(name, figure, own)), own
+        # Where panels differ in partitions, lines are marked one by one.
+        yield (name if figure.study or "partitions" in figure.panels else marked(name, figure, own)), own
 
 
 def line_name(figure: Figure, row: Row, whole: Sequence[Row]) -> str:
@@ -221,8 +227,9 @@ def _curves(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) ->
         beside = len(shown) > 1 or "partitions" not in figure.panels
         name = f"{line_name(figure, row, whole)}, black-box" if beside else "black-box"
         colour = COLOURS[rows.index(row) % len(COLOURS)] if len(shown) > 1 else "black"
-        # Dashes that fall into each other's gaps.
-        dashes = (4.0 * place, (4.0, 4.0 * max(len(shown) - 1, 1)))
+        # Dashes that fall into each other's gaps, short enough for each to show in the legend.
+        dash = 8.0 / max(len(shown), 2)
+        dashes = (dash * place, (dash, 8.0 - dash))
         axes.step(row["flips"], row["votes"], linestyle=dashes, where="post", color=colour, linewidth=1.4, label=name)
     axes.set_xlim(0, max(_shown_to(row) for row in rows))
     axes.set_ylim(0, 1.02)

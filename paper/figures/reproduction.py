@@ -27,6 +27,7 @@ def reproduce(
     load: Callable[[str], Source],
     say: Callable[[str], None] = lambda line: None,
     n_jobs: int | None = None,
+    known: Path | None = None,
 ) -> Path:
     """Make figures, and a page of all whose tables are there; return where the page is.
 
@@ -42,10 +43,15 @@ def reproduce(
         Is told what is begun.
     n_jobs : int, optional
         Threads; all cores by default.
+    known : path-like, optional
+        Folder of tables whose rows are taken where settings, data and version are the same.
     """
+    tables = [] if known is None else read_results(known)
+    if known is not None and not tables:
+        raise ValueError(f"there is no table of a figure in {known}, whose rows were to be taken.")
+    cells = Cells(folder, load, say, n_jobs, [row for _, rows in tables for row in rows])
     results = folder / "results"
     results.mkdir(parents=True, exist_ok=True)
-    cells = Cells(folder, load, say, n_jobs)
     for place, figure in enumerate(figures):
         say(f"{figure.name} ({place + 1} of {len(figures)})")
         rows = rows_of(figure, cells)

@@ -66,6 +66,15 @@ def published(bounds: PublishedRadii, correct: NDArray[Any]) -> Row:
     }
 
 
+def parts_of(row: Row) -> dict[str, Row]:
+    """The columns of a row that each part of the work on a cell has found."""
+    parts: dict[str, Row] = {"certificates": {}, "published": {}, "times": {}}
+    for name, value in row.items():
+        late = "published" if "_published" in name or name == "share_fragile" else "certificates"
+        parts["times" if name.startswith("timed_") else late][name] = value
+    return parts
+
+
 def _medians(suffix: str, correct: NDArray[Any], radius: NDArray[Any], upper: NDArray[Any]) -> Row:
     return {
         f"median{suffix}": median_certified_robustness(correct, radius),

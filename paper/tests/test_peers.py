@@ -97,6 +97,17 @@ def test_the_command_makes_table_and_page(few_methods, paper, tmp_path):
     assert "1,200 training rows, 40 test points" in page
 
 
+def test_one_data_set_leaves_what_the_table_says_of_the_other(few_methods, paper, tmp_path):
+    command = ("peers", "--quick", "--digits", "--points", 20, "--out", tmp_path, "--only")
+    paper(*command, "cifar10")
+    first = read_table(tmp_path / "results" / TABLE)
+    paper(*command, "mnist")
+    rows = read_table(tmp_path / "results" / TABLE)
+    assert [row["data"] for row in rows] == ["mnist"] * 5 + ["cifar10"] * 5
+    assert rows[5:] == first
+    assert (tmp_path / "results" / PAGE).read_text() == render(rows)
+
+
 def made_up(name, source, certified, proof=SOUND, **more):
     return {
         "data": "mnist", "method": name, "source": source, "proof": proof, "n_train": 100, "n_test": 10,
@@ -115,6 +126,9 @@ def test_the_page_says_where_others_are_ahead():
     assert "at r flips: 0: one SVM;" in page
     assert "300: one SVM; 1,000: one SVM." in page
     assert "LabelCert (60 rows, 10 points)" in page
+    assert "Not run on these data, for want of time: SS-DPA" not in page
+    assert "Not run on these data, for want of time: Finite Aggregation; Run-Off Election; " in page
+    assert "gradient bounding, label-linear. What follows is of the others." in page
     assert "Others are ahead nowhere." in render([others | {"certified": [0.0] * 8}, ours])
 
 

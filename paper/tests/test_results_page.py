@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from paper.figures.drawing import panels
+from paper.figures.drawing import draw, panels
 from paper.figures.figure import all_figures
 from paper.figures.page import render
 from paper.figures.reproduction import PAGE, read_results
@@ -56,3 +57,18 @@ def test_tables_have_a_row_for_every_cell(figure, rows):
 @pytest.mark.parametrize(("figure", "rows"), read_results(RESULTS), ids=lambda value: getattr(value, "name", ""))
 def test_no_picture_has_more_than_nine_panels(figure, rows):
     assert len(list(panels(figure, rows))) <= 9
+
+
+@pytest.mark.parametrize(("figure", "rows"), read_results(RESULTS), ids=lambda value: getattr(value, "name", ""))
+def test_titles_lie_in_the_picture_and_apart_and_legends_show_every_line(figure, rows):
+    canvas = draw(figure, rows)
+    canvas.draw_without_rendering()
+    boxes = [axes.title.get_window_extent() for axes in canvas.axes if axes.get_title()]
+    assert all(box.x0 >= 0 and box.x1 <= canvas.bbox.x1 for box in boxes)
+    assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+    legends = [*canvas.legends, *filter(None, (axes.get_legend() for axes in canvas.axes))]
+    assert legends
+    for line in (line for legend in legends for line in legend.get_lines() if line.is_dashed()):
+        # A whole period of dashes fits.
+        _, dashes = line._unscaled_dash_pattern
+        assert sum(dashes) * line.get_linewidth() <= np.ptp(line.get_xdata())
