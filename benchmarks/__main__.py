@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from benchmarks import figures, page, scale_page
+from benchmarks import bars, figures, page, scale_page, tables
 from benchmarks.bystanders import Bystanders
-from benchmarks.records import Record, save
+from benchmarks.records import Record, load, save
 from benchmarks.rows import (
     against_published,
     aggregation,
@@ -33,6 +33,7 @@ from benchmarks.rows import (
     ridge,
     row_changes,
     scale,
+    shell,
     sources,
     sparse,
     stand_alone,
@@ -48,6 +49,7 @@ GROUPS: dict[str, Callable[[Settings], Iterator[Record]]] = {
     "few": few_points.rows,
     "predict": predictions.rows,
     "attacks": attacks.rows,
+    "shell": shell.rows,
     "sources": sources.rows,
     "sparse": sparse.rows,
     "rows": row_changes.rows,
@@ -92,9 +94,10 @@ def main() -> None:
         for record in GROUPS[group](settings):
             record.others = watch.share()
             save(record)
-            console.print(f"[bold]{page.measured(record)}[/bold]  {record.job}", soft_wrap=True)
+            console.print(f"[bold]{tables.measured(record)}[/bold]  {record.job}", soft_wrap=True)
         console.print(f"[dim]{group}: {time.perf_counter() - start:.0f} s[/dim]")
     figures.draw()
+    bars.draw(load())
     console.print(f"Pages: {page.write()}, {scale_page.write()}")
 
 

@@ -6,20 +6,36 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks import collective_page, peers_page, product
+from benchmarks.bars import BARS
 from benchmarks.figures import GROWTH
+from benchmarks.headlines import of_page, why
 from benchmarks.records import Record, load
+from benchmarks.tables import BUSY, machine_of, measured, median, met, number, rows, table, target, warnings
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-SPEED = (
-    "svm", "few", "sparse", "predict", "attacks", "sources", "rows", "ensembles", "standardised", "fit", "published",
-    "aggregation", "upper", "ridge", "relu", "mnist", "imagenet", "kernels", "network", "cluster", "startup",
-)  # fmt: skip
+# Groups of rows, as `--only` has them, under the headings of the page.
+SPEED = {
+    "One model": ("svm", "few", "imagenet", "ridge", "relu", "mnist", "sparse"),
+    "Predictions and attacks": ("predict", "attacks", "shell"),
+    "Other threats": ("sources", "rows"),
+    "Ensembles": ("ensembles", "standardised", "fit", "aggregation", "upper"),
+    "The paper's algorithms as published": ("published",),
+    "Kernels and networks": ("kernels", "network"),
+    "Clusters, and inputs larger than memory": ("cluster", "streamed"),
+    "The first seconds": ("startup",),
+}
 
-# Above this share for other processes, a ratio says more about the neighbours than about the code.
-BUSY = 0.05
-
-_INTRODUCTION = f"""\
+_LEAD = """\
 # Benchmarks
+
+No label-linear model can be certified before its weights are known, and one matrix product forms them: *the product*.
+So that is what figures are compared with. 1 × means that a certificate, or an attack, took as long as forming the
+weights alone.
+
+"""
+
+_HOW = f"""\
+## How it is measured
 
 `make bench` measures everything below again and rewrites this page; `make bench ARGS="--only svm,ensembles --quick"`
 runs a part of it, and `python -m benchmarks --help` says what can be chosen. It writes one file a row to
@@ -27,12 +43,12 @@ runs a part of it, and `python -m benchmarks --help` says what can be chosen. It
 
 Every figure of time but one rate (pairs of images a second) is a ratio of two times that were taken in turns in the
 same run: the median over adjacent pairs, and in parentheses the range of their middle half. What other processes do
-meanwhile does not cancel in a ratio, so a row says so if they used more than {100 * BUSY:.0f} % of the machine.
+meanwhile does not cancel in a ratio, so rows are marked if they used more than {100 * BUSY:.0f} % of the machine.
 
 {product.DEFINITION}
 
 The data are CIFAR-10 features of a pretrained network; where they are not at hand, a synthetic stand-in of the same
-shape takes their place, and the row says so. Every row of certificates is checked on points that do not hang on the
+shape takes their place, and the note says so. Every row of certificates is checked on points that do not hang on the
 rounding of a product: one model against full sorts, ensembles against the published bounds, attacks by replaying them;
 for ensembles with weights that are not negative also against exact costs and the dynamic program. A difference ends the
 run, and so does a check that finds no point to compare.
@@ -72,22 +88,22 @@ def write(path: Path = PAGE) -> Path:
 
 def render(records: Sequence[Record]) -> str:
     """The page as Markdown."""
-    machines = list(dict.fromkeys(_machine(record) for record in records))
-    speed = [record for group in SPEED for record in records if record.group == group and record.unit != "GiB"]
+    machines = list(dict.fromkeys(machine_of(record) for record in records))
     memory = [record for record in records if record.unit == "GiB"]
     parts = [
-        _INTRODUCTION,
+        _LEAD + _front(records),
+        _HOW,
         _where(machines),
         "## Speed\n",
-        _rows(speed, machines),
+        *_speed(records, machines),
         _peers(records, machines),
         "## Memory\n",
-        _rows(memory, machines),
+        rows(memory, machines),
         "## Tightness\n",
         _tightness([record for record in records if record.group == "tightness"]),
         "## Certified accuracy\n",
         _accuracy([record for record in records if record.group == "accuracy"]),
-        _rows([record for record in records if record.group == "published-network"], machines),
+        rows([record for record in records if record.group == "published-network"], machines),
         *_collective([record for record in records if record.group == "collective"]),
         "## Growth\n",
         _growth([record for record in records if record.group == "growth"]),
@@ -95,35 +111,30 @@ def render(records: Sequence[Record]) -> str:
     return "\n".join(parts)
 
 
-def measured(record: Record) -> str:
-    """Median and middle half, in the row's unit."""
-    spread = record.measured
-    unit = f" {record.unit}" if record.unit else ""
-    middle = f" ({_number(spread.low)} to {_number(spread.high)})" if spread.low < spread.high else ""
-    return f"{_number(spread.median)}{unit}{middle}"
+def _front(records: Sequence[Record]) -> str:
+    """The picture, and a dozen lines: what it takes, what was wanted, and why that is missed."""
+    lines = [(words, median(record), target(record), _verdict(record)) for words, record in of_page(records)]
+    picture = f"![Time of each job over that of the product, as bars on a logarithmic axis]({BARS.name})\n"
+    heads = ("job", "takes", "wanted", "reached?")
+    text = "50,000 training rows of 512 features unless a line says otherwise; all figures, with sizes, are below.\n"
+    return "\n".join([picture, text, table(heads, lines)])
 
 
-def _rows(records: Sequence[Record], machines: Sequence[str]) -> str:
-    """Job, target, figure, method: a row each."""
-    lines = []
-    for record in records:
-        notes = [record.method]
-        if record.measured.count > 1:
-            notes.append(f"{record.measured.count} repetitions")
-        if record.data:
-            notes.append(record.data)
-        if record.others > BUSY:
-            notes.append(f"**machine not idle: others used {100 * record.others:.0f} % of it**")
-        if record.quick:
-            notes.append("**quick run, small sizes**")
-        if len(machines) > 1:
-            notes.append(f"machine {machines.index(_machine(record)) + 1}")
-        share = record.details.get("share_exact")
-        exact = "" if share is None else f"; exact for {100 * share:.1f} % of the points"
-        lines.append(
-            (record.job, _target(record), measured(record) + exact, _met(record), record.checked, "; ".join(notes))
-        )
-    return _table(("job", "target", "measured", "met", "checked against", "method and data"), lines)
+def _verdict(record: Record) -> str:
+    """Whether it is reached, or why not; and whether the machine was busy."""
+    reason = why(record)
+    text = {"yes": "yes", "no": f"no: {reason}" if reason else "no"}.get(met(record), "")
+    return text + (" (machine not idle)" if record.others > BUSY else "")
+
+
+def _speed(records: Sequence[Record], machines: Sequence[str]) -> list[str]:
+    """A table for each heading."""
+    parts = []
+    for heading, groups in SPEED.items():
+        own = [record for group in groups for record in records if record.group == group and record.unit != "GiB"]
+        if own:
+            parts += [f"### {heading}\n", rows(own, machines)]
+    return parts
 
 
 def _peers(records: Sequence[Record], machines: Sequence[str]) -> str:
@@ -135,14 +146,14 @@ def _peers(records: Sequence[Record], machines: Sequence[str]) -> str:
     return "\n".join(
         [
             "## Other methods\n",
-            _rows(peers, machines),
+            rows(peers, machines),
             "Certified accuracy on digits: the share of test points predicted right and proven to stay so. "
             "ScaLabelCert is exact for the ridge regression that smoothing predicts with.\n",
-            _table(*peers_page.accuracies(peers)),
+            table(*peers_page.accuracies(peers)),
             "`MilpSVM` on n samples (breast cancer, two classes, linear kernel), C times the largest row sum of the "
             f"kernel across: share of points with an exact radius within {limits} s each, and the mean of "
             f"`radius_upper - radius` where it is not zero. Up to 1 no program is needed.{warnings(programs)}\n",
-            _table(*peers_page.solved(programs)),
+            table(*peers_page.solved(programs)),
         ]
     )
 
@@ -170,13 +181,13 @@ def _tightness(records: Sequence[Record]) -> str:
         f"product. Linear NTK; every row checked on some points: {_join({r.checked for r in records})}."
         f"{warnings(records)}\n"
     )
-    return text + "\n" + _table(heads, lines)
+    return text + "\n" + table(heads, lines)
 
 
 def _tightness_cells(record: Record) -> list[str]:
     time = record.details["time"]["median"]
     missed = "" if record.met or record.quick else " (missed)"
-    return [f"{record.measured.median:.3f}{missed}", f"{record.details['mean_gap']:.3f}", f"{_number(time)} ×"]
+    return [f"{record.measured.median:.3f}{missed}", f"{record.details['mean_gap']:.3f}", f"{number(time)} ×"]
 
 
 def _accuracy(records: Sequence[Record]) -> str:
@@ -193,15 +204,15 @@ def _accuracy(records: Sequence[Record]) -> str:
         f"Share of {records[0].measured.count} test points that are predicted right and proven to stay so, with no "
         f"hyper-parameter tuned; {records[0].data}.\n"
     )
-    return text + "\n" + _table(heads, lines)
+    return text + "\n" + table(heads, lines)
 
 
 def _collective(records: Sequence[Record]) -> list[str]:
     """One attack on all points: bounds and attacks against time."""
     if not records:
         return []
-    table = _table(collective_page.HEADS, collective_page.lines(records))
-    return [f"## One attack on all points\n\n{collective_page.TEXT.rstrip()}{warnings(records)}\n\n{table}"]
+    lines = table(collective_page.HEADS, collective_page.lines(records))
+    return [f"## One attack on all points\n\n{collective_page.TEXT.rstrip()}{warnings(records)}\n\n{lines}"]
 
 
 def _growth(records: Sequence[Record]) -> str:
@@ -219,47 +230,14 @@ def _growth(records: Sequence[Record]) -> str:
         f"{warnings(records)}\n"
     )
     heads = ("step", "paper", "flipcert", "exponent, as published", "exponent, flipcert")
-    return "\n".join([plot, text, _table(heads, lines)]) if records else ""
-
-
-def warnings(records: Sequence[Record]) -> str:
-    """What keeps the figures of a section from being final."""
-    busy = max((record.others for record in records), default=0.0)
-    text = " **Quick run, small sizes.**" if any(record.quick for record in records) else ""
-    return text + (f" **Machine not idle: others used up to {100 * busy:.0f} % of it.**" if busy > BUSY else "")
-
-
-def _machine(record: Record) -> str:
-    machine = record.machine
-    return f"{machine['cpu']}, {machine['cores']} cores; {machine['versions']}"
+    return "\n".join([plot, text, table(heads, lines)]) if records else ""
 
 
 def _where(machines: Sequence[str]) -> str:
     if len(machines) == 1:
         return f"Measured on: {machines[0]}.\n"
-    return "".join(f"{number}. {machine}\n" for number, machine in enumerate(machines, 1))
-
-
-def _target(record: Record) -> str:
-    if record.target is None:
-        return ""
-    return f"{'≤' if record.at_most else '≥'} {_number(record.target)}{f' {record.unit}' if record.unit else ''}"
-
-
-def _met(record: Record) -> str:
-    """Targets are for the full sizes; a quick run neither meets nor misses them."""
-    return "quick" if record.quick and record.target is not None else {None: "", True: "yes", False: "no"}[record.met]
-
-
-def _number(value: float) -> str:
-    """Three digits that mean something."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return "".join(f"{place}. {machine}\n" for place, machine in enumerate(machines, 1))
 
 
 def _join(texts: Iterable[str]) -> str:
     return "; ".join(sorted(texts))
-
-
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)

@@ -9,8 +9,8 @@ from textwrap import fill
 import sklearn
 
 from benchmarks.cost_model import STEPS, Cluster, Constants, Job, constants_of, predict
-from benchmarks.page import warnings
 from benchmarks.records import Record, load
+from benchmarks.tables import warnings
 from flipcert.engine.blocks import block_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "scale.md"

@@ -20,9 +20,7 @@ def given(settings: Settings) -> Iterator[Record]:
         model = _ensemble(n_partitions).fit(features.train, features.labels)
         certificates = model.certify(features.test)
         checked = check_exact_vote(certificates, model, features, settings.size(20, 5))
-        yield _record(
-            settings, features, model, certificates, checked, "ensembles", 3.0 if n_partitions <= 100 else 6.0
-        )
+        yield _record(settings, features, model, certificates, checked, "ensembles")
 
 
 def standardised(settings: Settings) -> Iterator[Record]:
@@ -32,7 +30,7 @@ def standardised(settings: Settings) -> Iterator[Record]:
         model = _ensemble(n_partitions).fit(features.train, features.labels)
         certificates = model.certify(features.test)
         checked = check_bounds(certificates, model, features, settings.size(5, 2))
-        yield _record(settings, features, model, certificates, checked, "standardised", 20.0)
+        yield _record(settings, features, model, certificates, checked, "standardised")
 
 
 def fits(settings: Settings) -> Iterator[Record]:
@@ -68,7 +66,6 @@ def _record(
     certificates: flipcert.Certificates,
     checked: str,
     group: str,
-    target: float,
 ) -> Record:
     return Record(
         name=f"{group}-{model.n_partitions}",
@@ -77,7 +74,7 @@ def _record(
         f"radii, features {'given' if group == 'ensembles' else group}",
         measured=compare(lambda: model.certify(features.test), product(features.test, features.train), settings.pairs),
         unit="×",
-        target=target,
+        target=2.5 if model.n_partitions <= 50 else 6.0,
         method="certify over the product, in turns; fitting is apart",
         data=features.name,
         checked=checked,

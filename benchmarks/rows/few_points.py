@@ -21,7 +21,6 @@ def rows(settings: Settings) -> Iterator[Record]:
     model = flipcert.KernelSVM().fit(features.train, features.labels)
     for n_points, target in _TARGETS.items():
         points = features.test[:n_points]
-        floor = "; the 32 rows that weights are formed in take three times as long as one" if n_points == 1 else ""
         yield Record(
             name=f"few-{n_points}",
             group="few",
@@ -33,7 +32,7 @@ def rows(settings: Settings) -> Iterator[Record]:
             ),
             unit="×",
             target=target,
-            method=f"certify over the product of as many points, in turns{floor}",
+            method="certify over the product of as many points, in turns",
             data=features.name,
             checked=check_stand_alone(model.certify(points), features, min(n_points, settings.size(20, 5))),
             quick=settings.quick,

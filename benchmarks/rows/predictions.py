@@ -23,7 +23,7 @@ _MODELS: dict[str, tuple[str, _Model]] = {
 
 
 def rows(settings: Settings) -> Iterator[Record]:
-    """Both models, both scalings: where scores are near a tie, a block of weights is formed after all."""
+    """Both models, both scalings: weights of near ties are formed after all."""
     for scaling in ("given", "standardised"):
         features = cifar10(settings.n_train, settings.n_test, scaling == "standardised")
         for name, (wording, model) in _MODELS.items():
@@ -40,8 +40,8 @@ def rows(settings: Settings) -> Iterator[Record]:
                 ),
                 unit="×",
                 target=0.02,
-                method="predict over the product, in turns, once sums of all classes are there; blocks of 512 points "
-                f"with a near tie are formed, as float32 weights decide it: {near_ties} such points here",
+                method="predict over the product, in turns, once sums of all classes are there; float32 weights "
+                f"decide near ties, {near_ties} points here, in as few blocks of 512 as their places allow",
                 data=features.name,
                 checked=_check(model, features),
                 quick=settings.quick,

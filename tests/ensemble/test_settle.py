@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import accumulate
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 import flipcert
+from flipcert.ensemble._jit.ballot import VoterColumns, new_ballots
 from flipcert.ensemble._jit.outcome import N_COLUMNS, blackbox_rows
+from flipcert.ensemble._jit.settle import survey
 from flipcert.ensemble.votes.radius import change_costs
+from flipcert.flips._jit.ladder import UNDECIDED, new_ladder
 from tests.helpers.models import all_costs
 from tests.helpers.oracles import dynamic_program_radius
 
@@ -77,3 +85,44 @@ def test_black_box_with_voters_that_cannot_turn():
         costs = np.broadcast_to(np.where(can_turn, 1, 100)[:, None], (1, n_voters, n_classes)).copy()
         _, cost, _ = change_costs(votes, costs)
         assert table[0, 1] == min(cost[0], 100)
+
+
+def fewest_gains(weights, codes, movable, first, c):
+    """Fewest flips that lift class c above the first: its largest gains, added up as fractions."""
+    weights = [Fraction(float(w)) for w in weights]
+    scores = {q: sum(w for w, y in zip(weights, codes, strict=True) if y == q) for q in (first, c)}
+    gap, gains = scores[first] - scores[c], []
+    for w, y, can_move in zip(weights, codes, movable, strict=True):
+        gains.append({first: 2 * max(w, 0), c: 2 * max(-w, 0)}.get(int(y), abs(w)) if can_move else 0)
+    for count, total in enumerate(accumulate(sorted(gains, reverse=True)), start=1):
+        if total > gap or (total == gap and c < first):
+            return count
+    return None
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.sampled_from([1, 5, 31, 63, 64, 65, 200, 512, 513]),
+    family=st.sampled_from(["mixed signs", "non-negative", "ties", "single precision"]),
+    trusts=st.booleans(),
+)
+def test_a_survey_counts_the_largest_gains(seed, size, family, trusts):
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(2, 6))
+    weights = FEATURES[family](rng, (3, size))
+    codes = rng.choice(n_classes, size, p=rng.dirichlet(np.ones(n_classes))).astype(np.int32)
+    movable = rng.random(size) < 0.7 if trusts else np.ones(size, np.bool_)
+    columns = VoterColumns(
+        codes=codes, movable=movable, bounds=np.array([0, size]), can_turn=np.ones(1, np.bool_),
+        any_fixed=np.array([trusts]), n_classes=n_classes, limit=size + 1,
+    )  # fmt: skip
+    ballots = new_ballots(3, 1, n_classes)
+    survey(weights, columns, np.zeros((3, 1)), new_ladder(size, n_classes), ballots)
+    for t, row in enumerate(weights):
+        first = int(ballots.votes[t, 0])
+        if first == UNDECIDED:
+            continue  # left to integers
+        for c in range(n_classes):
+            expected = 0 if c == first else fewest_gains(row, codes, movable, first, c)
+            assert ballots.lower[t, c, 0] == (size + 1 if expected is None else expected)

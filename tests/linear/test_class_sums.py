@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import flipcert
 from flipcert.flips._jit.ladder import UNDECIDED
+from flipcert.linear.class_sums import in_their_places
 from flipcert.linear.product import Product
 
 MODELS = {
@@ -117,7 +118,7 @@ def rounded_product(rng, x, row, fused):
     return terms[0]
 
 
-def test_weights_are_formed_only_for_blocks_with_a_near_tie(monkeypatch):
+def test_weights_are_formed_only_of_near_ties_in_as_few_blocks_as_their_places_allow(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 20)) + np.repeat([[1.0], [-1.0]], 250, axis=0)
     y = np.repeat([0, 1], 250)
@@ -140,8 +141,26 @@ def test_weights_are_formed_only_for_blocks_with_a_near_tie(monkeypatch):
     normal = plain[:, 0] - plain[:, 1]
     test[600] -= normal * (test[600] @ normal) / (normal @ normal)
     assert model.label_linear_.class_sums.predict(test)[600] == UNDECIDED
-    np.testing.assert_array_equal(model.predict(test), model.decision_function(test) > 0)
-    assert formed == [512] * 5
+    expected = model.decision_function(test) > 0
+    formed.clear()
+    np.testing.assert_array_equal(model.predict(test), expected)
+    assert formed == [512]
+    # Those of other blocks go with it, but for one at the same place of its block.
+    test[[5, 1024 + 88, 1900]] = test[600]
+    expected = model.decision_function(test) > 0
+    formed.clear()
+    np.testing.assert_array_equal(model.predict(test), expected)
+    assert formed == [512] * 2
+
+
+@given(rows=st.sets(st.integers(0, 300), min_size=1), height=st.sampled_from([1, 2, 32, 512]))
+def test_every_row_is_in_its_place_of_some_block(rows, height):
+    rows = np.array(sorted(rows))
+    held, where = in_their_places(rows, height)
+    np.testing.assert_array_equal(held[where], rows)
+    np.testing.assert_array_equal(where % height, rows % height)
+    assert np.isin(held, rows).all()
+    assert -(-held.size // height) == np.bincount(rows % height).max()
 
 
 @pytest.mark.parametrize("budget", [1, 1024])

@@ -35,6 +35,26 @@ _MOST_TERMS = 2**28
 _ROUNDED_UP = 1.0 + 2.0**-20
 
 
+def in_their_places(rows: NDArray[np.int64], height: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which rows to form, in blocks, so that some rows of a job have their places in as few blocks as that takes.
+
+    Bits of a product hang on its shape and on the place of a row there, not on what the other rows hold: here, these
+    are copies of the first. Also returns where each of the rows is then.
+
+    >>> [part.tolist() for part in in_their_places(np.array([1, 6, 9, 11]), height=4)]
+    [[1, 1, 6, 11, 1, 9], [1, 2, 5, 3]]
+    """
+    places = rows % height
+    in_order = np.argsort(places, kind="stable")
+    where = np.empty_like(rows)
+    # Of rows with the same place, each is in another block.
+    before = np.searchsorted(places[in_order], places[in_order])
+    where[in_order] = (np.arange(rows.size) - before) * height + places[in_order]
+    held = np.full(int(where.max()) + 1, rows[0])
+    held[where] = rows
+    return held, where
+
+
 class ClassSums:
     """Predictions of one model by sums of the right factor of its product.
 

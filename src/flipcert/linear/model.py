@@ -35,7 +35,7 @@ from flipcert.flips.streamed_tiles import Tiles, TileSource
 from flipcert.flips.whole_rows import Rows, WholeRows
 from flipcert.labels.labels import Labels
 from flipcert.labels.threats import FLIPS, SOURCES, Threat
-from flipcert.linear.class_sums import ClassSums
+from flipcert.linear.class_sums import ClassSums, in_their_places
 from flipcert.linear.insertions import Insertions
 from flipcert.linear.weights import Weights
 from flipcert.results.certificates import Certificates
@@ -82,7 +82,7 @@ class LabelLinearModel:
     class_sums: ClassSums | None = None
 
     def predictions(self, X: NDArray[Any]) -> NDArray[np.int64]:
-        """The class of each row, as ``scores`` has it; weights are formed only for blocks with a near tie."""
+        """The class of each row, as ``scores`` has it; weights are formed only of near ties."""
         if self.class_sums is None:
             return self.scores(X)[1]
         sums, height = self.class_sums.ready(), self._height(X)
@@ -95,10 +95,10 @@ class LabelLinearModel:
         with told_with(partial(reason_for, self.weights.why, X)):
             parts = map_blocks(block, X, X.dtype.itemsize * X.shape[1], self.n_jobs, height=height)
         winners = np.concatenate(parts)
-        near_ties = np.unique(np.flatnonzero(winners == UNDECIDED) // height)
+        near_ties = np.flatnonzero(winners == UNDECIDED)
         if near_ties.size:
-            rows = np.flatnonzero(np.isin(np.arange(X.shape[0]) // height, near_ties))
-            winners[rows] = self.scores(X[rows], height)[1]
+            held, where = in_their_places(near_ties, height)
+            winners[near_ties] = self.scores(X[held], height)[1][where]
         return winners
 
     def scores(self, X: NDArray[Any], height: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -27,6 +27,8 @@ from flipcert.flips._jit.select import PICKED, SHORT, build, score_row
 # To change the prediction it has to reach the second class; to reach every class, past all others, much farther.
 _REACH_ANY = (1.25, 4.0, np.inf)
 _REACH_ALL = (10.0, 20.0, np.inf)
+# The costs of many votes are surveyed: mostly a shorter ladder does, and where it does not, a longer one costs little.
+_REACH_VOTES = (1.0, 1.5, 3.0, np.inf)
 _REACH_ONE = (1.25, 5.0, 20.0, np.inf)
 
 
@@ -129,12 +131,12 @@ def rival_row(row, labels, offset, unreachable, ladder, scores, cost, margin):
             second = min(second, scores[first] - scores[c])
             lowest = min(lowest, scores[c])
     longer = 0
-    while longer < len(_REACH_ANY):
+    while longer < len(_REACH_VOTES):
         state = UNDECIDED
         if leader(scores, slack) == first:
-            if negative or row.size > PICKED:
-                build(ladder, row, labels, first, _REACH_ANY[longer] * (scores[first] - lowest), largest, scores.size)
-            if negative:
+            if row.size > (SHORT if negative else PICKED):
+                build(ladder, row, labels, first, _REACH_VOTES[longer] * (scores[first] - lowest), largest, scores.size)
+            if negative and row.size > SHORT:
                 state = rival_costs(ladder, scores, first, slack, unreachable, cost, margin)
             else:
                 state = rival_costs_in_one_walk(ladder, row, labels, scores, first, slack, unreachable, cost, margin)

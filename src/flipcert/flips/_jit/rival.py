@@ -108,9 +108,10 @@ def rival_costs(ladder, scores, first, slack, unreachable, cost, margin):
 
 @compiled
 def rival_costs_in_one_walk(ladder, row, labels, scores, first, slack, unreachable, cost, margin):
-    """``rival_costs`` without negative weights: the order of gains is then the same for all classes, but for their own.
+    """``rival_costs`` with one order of gains for all classes, which leaves out their own weights.
 
-    The gains of a short row are picked out of it; those of a long one are on the ladder.
+    The gains of a short row are picked out of it; its negative weights close twice as much for their own class, as
+    gains that count for that class alone. Those of a long row, without negative weights, are on the ladder.
     """
     value, group, place, start = ladder.numbers[VALUE], ladder.rungs[GROUP], ladder.rungs[PLACE], ladder.rungs[START]
     own_sum, own_count = ladder.numbers[CURRENT], ladder.rungs[TAKEN]
@@ -121,15 +122,16 @@ def rival_costs_in_one_walk(ladder, row, labels, scores, first, slack, unreachab
         own_sum[c] = 0.0
         own_count[c] = 0
     on_ladder = row.size > PICKED
-    size = n_strips = rivals = rivals_end = other = 0
+    size = rivals = rivals_end = other = 0
     if on_ladder:
         size = ladder.rungs[COUNT, 0]
         rivals, rivals_end = start[2 * first], start[2 * first + 1]
     else:
-        n_strips = prepare_gains(ladder, row, labels, first)
+        size = prepare_gains(ladder, row, labels, first)
     total = 0.0
     steps = 0
     left = n_classes - 1
+    alone = -1  # as the taker of a gain that only one class has
     while left > 0:
         if on_ladder:
             while other < size and group[other] >> 1 == first:
@@ -149,16 +151,23 @@ def rival_costs_in_one_walk(ladder, row, labels, scores, first, slack, unreachab
                 taker = group[other] >> 1
                 other += 1
         else:
-            gain, position = next_gain(ladder.numbers[SPARE], ladder.numbers[BINS], n_strips, row.size)
-            taker = np.int64(labels.codes[position])
+            gain, position = next_gain(ladder.numbers[SPARE], ladder.numbers[BINS], size)
+            taker = np.int64(labels.codes[position]) if position < row.size else alone
         if gain == 0.0:
             return 0
-        total += gain
-        steps += 1
-        if taker != first:
-            own_sum[taker] += gain
-            own_count[taker] += 1
-        for c in range(n_classes):
+        begin, end = 0, n_classes
+        if taker == alone:
+            begin = ladder.rungs[CHOSEN, position]
+            end = begin + 1
+            own_sum[begin] -= gain
+            own_count[begin] -= 1
+        else:
+            total += gain
+            steps += 1
+            if taker != first:
+                own_sum[taker] += gain
+                own_count[taker] += 1
+        for c in range(begin, end):
             if c != taker and cost[c] == unreachable:
                 short = scores[first] - scores[c] - (total - own_sum[c])
                 wins = beats(-short, c < first, slack)

@@ -31,10 +31,12 @@ from flipcert.flips._jit.ladder import (
 
 # Rows up to this length go on the ladder as a whole.
 SHORT = 64
-# Of rows up to this length that have no negative weights, a few largest ones are picked without a ladder.
+# Of rows up to this length a few largest gains are picked without a ladder, of those with negative weights up to SHORT.
 PICKED = 512
 # The largest weight of every strip is noted, so that strips without a rung are never looked at again.
 _STRIP = 64
+# Strips of gains to pick are shorter: one is looked through again for every gain it gave.
+_FEWER = 16
 # Histograms look at this many weights at least, and at one of this many at least.
 _SAMPLE = 128
 _SPARSEST = 16
@@ -131,33 +133,43 @@ def build_chosen(ladder, row, labels, first, single, n_classes):
 
 @compiled
 def prepare_gains(ladder, row, labels, first):
-    """Note what each weight of a row without negative ones closes of a gap to the first class, and strip by strip.
+    """Note what each weight of a row closes of a gap to the first class, and strip by strip; return how many gains.
 
-    For rows too short for a ladder to pay: their largest gains are picked out one by one (``next_gain``).
+    For rows too short for a ladder to pay: their largest gains are picked out one by one (``next_gain``). A negative
+    weight closes twice as much for its own class as for the others: that is a gain of its own, behind those of all
+    weights, and ``rungs[CHOSEN]`` tells whose.
     """
-    gain, tops = ladder.numbers[SPARE], ladder.numbers[BINS]
-    n_strips = (row.size + _STRIP - 1) // _STRIP
-    for strip in range(n_strips):
+    gain, tops, owner = ladder.numbers[SPARE], ladder.numbers[BINS], ladder.rungs[CHOSEN]
+    size = row.size
+    for i in range(row.size):
+        weight = np.float64(row[i]) if labels.movable[i] else 0.0
+        if labels.codes[i] == first:
+            gain[i] = 2.0 * max(weight, 0.0)
+        else:
+            gain[i] = abs(weight)
+            if weight < 0.0:
+                gain[size] = -2.0 * weight
+                owner[size] = labels.codes[i]
+                size += 1
+    for strip in range((size + _FEWER - 1) // _FEWER):
         top = 0.0
-        for i in range(_STRIP * strip, min(_STRIP * (strip + 1), row.size)):
-            weight = np.float64(row[i]) if labels.movable[i] else 0.0
-            gain[i] = 2.0 * weight if labels.codes[i] == first else weight
+        for i in range(_FEWER * strip, min(_FEWER * (strip + 1), size)):
             top = max(top, gain[i])
         tops[strip] = top
-    return n_strips
+    return size
 
 
 @compiled
-def next_gain(gain, tops, n_strips, size):
+def next_gain(gain, tops, size):
     """Take the largest gain out; return it and its place."""
     best = 0
-    for strip in range(1, n_strips):
+    for strip in range(1, (size + _FEWER - 1) // _FEWER):
         if tops[strip] > tops[best]:
             best = strip
     largest = tops[best]
     place = -1
     top = 0.0
-    for i in range(_STRIP * best, min(_STRIP * (best + 1), size)):
+    for i in range(_FEWER * best, min(_FEWER * (best + 1), size)):
         if place < 0 and gain[i] == largest:
             place = i
         else:
