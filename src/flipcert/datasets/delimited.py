@@ -57,6 +57,7 @@ def _columns(name: str, types: dict[str, Any] | None, kind: Any = None) -> Any:
             names = _parsed(name, separator, {}).column_names
             types = dict.fromkeys(names, kind)
         held = _parsed(name, separator, types)
+        list(held.column_names)  # names that are no UTF-8 are found out here
     _refuse_other_separator(name)
     return held
 
@@ -66,10 +67,10 @@ def _refuse_other_separator(name: str) -> None:
     separator = _separator(name)
     with gzip.open(name) if _compressed(name) else open(name, "rb") as file:
         line = file.readline(_BLOCK).decode("utf-8", "replace")
-    names = line.split(separator)
-    # A name may have such a mark; what separates columns is more frequent than what is taken to do so.
-    most, may_be = (0, ";\t,|") if len(names) == 1 else (2 * len(names), ";\t|")
-    other = next((mark for mark in may_be if mark != separator and line.count(mark) > most), None)
+    found = line.count(separator)
+    # A name may have such a mark; what separates columns is far more frequent than what is taken to do so.
+    may_be = ";\t|" if found else ";\t,|"
+    other = next((mark for mark in may_be if mark != separator and line.count(mark) > 2 * found), None)
     if other is not None:
         raise Unreadable(f"its columns are separated by {other!r}; they must be by {separator!r}")
 
