@@ -142,6 +142,7 @@ def test_wrong_options_are_refused(data):
     assert "--partitions must be" in refused(*files, "--partitions", 500)
     assert "--partition-rule must be one of" in refused(*files, "--partitions", 3, "--partition-rule", "label")
     assert "--partition-rule must be one of" in refused(*files, "--partition-rule", "label")
+    assert "--partition-rule hash is about partitions that vote" in refused(*files, "--partition-rule", "hash")
     assert "--image-shape 1,3,3 does not fit rows of 4 features" in refused(*files, "--image-shape", "3,3")
     assert "does not name" in refused(*files, "--classes", "setosa,versicolor")
     assert "depth must be" in refused(*files, "--depth", -1)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -49,6 +50,8 @@ def test_folders_of_other_runs_are_refused_not_overwritten(data):
     assert "is a file" in refused("certify", "train.npz", "test.npz", "--out", "train.npz")
     assert "has not finished" in refused("report", "mine")
     assert "is not the folder of a run" in refused("report", "nowhere")
+    Path("empty").mkdir()
+    assert "empty has no summary.json: it is no run, or one that has not finished" in refused("report", "empty")
 
 
 def test_a_run_without_attacks_is_read_again(data):

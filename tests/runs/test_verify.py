@@ -320,6 +320,14 @@ def test_an_attack_on_trusted_labels_is_found(files):
     assert "75, 75 not trusted 75, 25 not trusted" in said
 
 
+def test_another_label_space_and_sources_that_nobody_named_are_found(files):
+    certified(*RBF)
+    resummarised(lambda summary: summary.update(classes=["setosa", "virginica"], n_sources=3))
+    said = verified("--points", FEW, code=1)
+    assert "75, 75 not trusted, 3 sources 75, 75 not trusted, None sources" in said
+    assert "classes ['setosa', 'virginica'] classes ['setosa', 'versicolor', 'virginica']" in said
+
+
 def identify(summary):
     """Make the run one that was asked for what its changed summary says."""
     identity = json.loads(Path("run/run.json").read_text())

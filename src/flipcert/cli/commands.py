@@ -210,7 +210,7 @@ def verify_command(
         elif checked:
             first, *_ = after_checks(first, checked, data, label_space(data.classes, first))
         verification = verify_run(run, first, second, n_points, seed, jobs, display, check)
-    print_verification(verification, run.versions)
+    print_verification(verification, run.versions, len(run.settings))
     if verification.differences:
         raise typer.Exit(1)
 

@@ -6,19 +6,21 @@ from dataclasses import asdict
 from typing import Any
 
 from flipcert.cli.options import DataOptions, Grid, ModelOptions, Point, Proof
+from flipcert.ensemble.partition import RULES
 from flipcert.labels.validation import check_number
 from flipcert.runs.settings import Settings
 
 
 def _check_votes(model: ModelOptions, partitions: list[int]) -> None:
     """Raise ValueError if options about votes were given where nobody votes."""
-    if max(partitions) > 1:
+    if max(partitions) > 1 or model.partition_rule not in RULES:
         return
-    for name, given in (("vote", model.vote != "majority"), ("copies", model.copies != 1)):
-        if given:
+    for name, usual in (("vote", "majority"), ("copies", 1), ("partition_rule", "sorted")):
+        if (given := getattr(model, name)) != usual:
+            option = f"--{name.replace('_', '-')}"
             raise ValueError(
-                f"--{name} {getattr(model, name)} is about partitions that vote, but --partitions is 1; give more "
-                f"partitions, or leave --{name} out."
+                f"{option} {given} is about partitions that vote, but --partitions is 1; give more partitions, or "
+                f"leave {option} out."
             )
 
 

@@ -18,7 +18,7 @@ from flipcert.runs.describe import versions
 _SHOWN = 20
 
 
-def print_verification(verification: Verification, made_with: Mapping[str, str]) -> None:
+def print_verification(verification: Verification, made_with: Mapping[str, str], n_models: int) -> None:
     """Tables of comparisons and differences, and a verdict."""
     differences = verification.differences
     different = Counter(difference.comparison for difference in differences)
@@ -35,7 +35,11 @@ def print_verification(verification: Verification, made_with: Mapping[str, str])
         results.print(sentence, soft_wrap=True, markup=False)
     if not differences:
         compared = ", in what was compared" if verification.left_out else ""
-        results.print(f"No difference at {plural(verification.n_points, 'test point')}{compared}.", soft_wrap=True)
+        # Points are divided among the models of a sweep, and one that two models are asked about counts twice.
+        looked_at = plural(verification.n_points, "test point")
+        if n_models > 1:
+            looked_at = f"{plural(verification.n_points, 'prediction')} of {n_models} models"
+        results.print(f"No difference at {looked_at}{compared}.", soft_wrap=True)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("model", "row", "", "the run says", "found"):

@@ -72,9 +72,10 @@ class Mixed(Search):
         return float(most) * (1.0 + (n_cuts + self.budget + self._bounds.size + 32) * 2.0**-52) + 1e-300
 
     def _profile(self, of_turns: NDArray[np.float64], of_labels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What each voter is worth with 1, 2, ... flips, those of the best labels included: (n_voters, budget)."""
-        flips = np.arange(1, self.budget + 1)
-        # A voter that has more flips than any turn takes closes no more.
+        """What each voter is worth with 1, 2, ... flips, those of the best labels included: (n_voters, most flips)."""
+        # A voter that has more flips than it has labels, or than any turn takes, closes no more.
+        most = max(of_turns.shape[1], int(np.diff(self._bounds).max()))
+        flips = np.arange(1, min(self.budget, most) + 1)
         worth = of_turns[:, np.minimum(flips, of_turns.shape[1]) - 1]
         best = of_labels.max(axis=1)
         for p, (begin, end) in enumerate(pairwise(self._bounds.tolist())):

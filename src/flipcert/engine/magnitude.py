@@ -33,7 +33,7 @@ def refuse_underflow(lost: NDArray[np.bool_], filled_up: bool = False) -> None:
     """
     if lost.any():
         how_many = "some" if filled_up else f"{np.count_nonzero(lost)} of {lost.size}"
-        raise Underflow(f"the weights of {how_many} rows underflowed")
+        raise Underflow(f"the weights of {how_many} rows underflowed, or nearly so")
 
 
 def finite_sum(total: float) -> float:

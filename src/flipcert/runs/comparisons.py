@@ -14,7 +14,7 @@ class Comparison:
     how: str
 
 
-LABELS = Comparison("labels", "all of them, and those that are not trusted, counted")
+LABELS = Comparison("labels", "all of them, and those that are not trusted, counted; classes and sources")
 SETTINGS = Comparison("settings", "what the summary says of a model, described anew from what decides its results")
 METRICS = Comparison("metrics", "shares, medians and counts of the summary, counted anew from all lines of the table")
 WEIGHTS = Comparison("weights", "from kernel, equations or distances in plain NumPy, to rounding")

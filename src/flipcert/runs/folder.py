@@ -189,7 +189,10 @@ def read_summary(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise ValueError(f"{folder} is not the folder of a run; give one that `flipcert certify` or `sweep` wrote.")
     if not (folder / SUMMARY).exists():
-        raise ValueError(f"{folder} has no {SUMMARY}: the run has not finished; run its command again to go on.")
+        raise ValueError(
+            f"{folder} has no {SUMMARY}: it is no run, or one that has not finished; give the folder of a run, or run "
+            "its command again to go on."
+        )
     try:
         refuse_odd_files(folder / SUMMARY)
         summary = json.loads((folder / SUMMARY).read_bytes())

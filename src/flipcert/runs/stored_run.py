@@ -47,6 +47,8 @@ class StoredRun:
         What an attacker may do, and what radii count.
     n_sources : int or None
         Number of sources, if they are known.
+    classes : list
+        The label space.
     n_attacks : int
         Number of test points whose attacks were looked for.
     settings : list of Settings
@@ -77,6 +79,7 @@ class StoredRun:
     n_attackable: int
     threat: str
     n_sources: int | None
+    classes: list[Any]
     n_attacks: int
     settings: list[Settings]
     told: list[dict[str, Any]]
@@ -160,6 +163,7 @@ def _summary(path: Path) -> dict[str, Any]:
         return {
             "threat": threat,
             "n_sources": n_sources,
+            "classes": list(summary["classes"]),
             "n_attacks": int(summary["attacks"]),
             "digests": {part: str(about["sha256"]) for part, about in summary["inputs"].items()},
             "data": dict(summary["data"]),

@@ -54,9 +54,12 @@ def verify_run(
     verification = Verification()
     told = f"{run.n_labels}, {run.n_attackable} not trusted"
     counted = f"{train.n_labels}, {np.count_nonzero(free_labels(train))} not trusted"
-    if train.givers is not None:
-        told, counted = f"{told}, {run.n_sources} sources", f"{counted}, {np.unique(train.givers).size} sources"
+    n_sources = None if train.givers is None else np.unique(train.givers).size
+    if n_sources is not None or run.n_sources is not None:
+        told, counted = f"{told}, {run.n_sources} sources", f"{counted}, {n_sources} sources"
     verification.note(LABELS, Place("all"), told, counted)
+    space = run.settings[0].classes if run.settings[0].classes is not None else np.asarray(train.y)
+    verification.note(LABELS, Place("all"), f"classes {run.classes}", f"classes {np.unique(space).tolist()}")
     for number in range(len(run.settings)):
         _compare_summary(run, number, train, verification)
     compare_check(run, check, verification)
