@@ -114,7 +114,12 @@ axis.plot(
     linestyle="none",
     label="required: 70 % at 5 flips",
 )
-axis.set(xlabel="flipped labels", ylabel="certified accuracy", ylim=(0, 1))
+axis.set(
+    xlabel="flipped labels",
+    ylabel="certified accuracy",
+    ylim=(0, 1),
+    xticks=range(0, 21, 5),
+)
 axis.legend(frameon=False)
 plt.show()
 
