@@ -182,7 +182,7 @@ def test_bad_shards_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"X-001.npy has labels of type int64"):
         read_table(str(tmp_path), labelled=True)
     np.save(tmp_path / "y-001.npy", Y[:2])
-    with pytest.raises(ValueError, match="has 1 rows, but labels of shape"):
+    with pytest.raises(ValueError, match="has 1 row, but labels of shape"):
         read_table(str(tmp_path), labelled=True)
     np.save(tmp_path / "y-001.npy", Y[7:8])
     (tmp_path / "X-002.npy").write_bytes(b"nonsense")

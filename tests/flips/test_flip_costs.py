@@ -227,7 +227,7 @@ def test_single_class_label_space_has_nothing_to_reach():
         ({"weights": [[np.nan, 1.0]]}, "weights must be finite; got nan"),
         ({"weights": [[np.inf, 1.0]]}, "weights must be finite; got inf"),
         ({"weights": [1.0, 2.0]}, "weights must have shape"),
-        ({"weights": [[1.0]]}, "weights has 1 columns, but labels has 2"),
+        ({"weights": [[1.0]]}, "weights has 1 column, but labels has 2"),
         ({"weights": [["a", "b"]]}, "weights must be numbers"),
         ({"weights": np.array([[2**53 + 1, 1]])}, "weights must fit float64 exactly; got 9007199254740993"),
         ({"time_limit": -1}, "time_limit must be a positive number; got -1"),
