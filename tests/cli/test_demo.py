@@ -37,6 +37,6 @@ def test_demo(tmp_path, monkeypatch):
     assert command == "verify"
     result = CliRunner().invoke(app, [command, *arguments, "--quiet"])
     assert result.exit_code == 0, result.output
-    assert "No difference at 30 predictions of" in result.stdout
+    assert "No difference at 30 predictions (the run has" in result.stdout
     (tmp_path / "file").write_text("")
     assert CliRunner().invoke(app, ["demo", "--out", "file"]).exit_code == 2

@@ -137,7 +137,7 @@ def test_agreement_where_all_is_tied(files):
 def test_agreement_with_a_sweep(files):
     certified("--model", "ridge", *RBF, "--reg", "0.1,1", "-n", "1,3,5", command="sweep")
     said = verified("--points", 20)
-    assert "No difference at 20 test points." in said
+    assert "No difference at 20 predictions (the run has 6 models)." in said
     for how in ("one model", "dynamic programming", "another prediction"):
         assert how in said
     edited("certificates", radius=lambda values: [values[0], *values[1:-FEW], *(value + 1 for value in values[-FEW:])])

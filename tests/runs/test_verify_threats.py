@@ -84,11 +84,11 @@ def test_what_is_not_computed_again_is_said(files, rule):
 
 def test_agreement_with_a_sweep(files):
     certified("--model", "ridge", "--reg", "0.1,1", "-n", "1", command="sweep")
-    assert f"No difference at {FEW} test points." in verified()
+    assert f"No difference at {FEW} predictions (the run has 2 models)." in verified()
     # The second model is not fitted for one point.
     result = run("verify", "run", "crowd.npz", "few.npz", "--points", 1, "--quiet")
     assert "How many points a single source can change was not counted again." in result.stdout
-    assert "No difference at 1 test point, in what was compared." in result.stdout
+    assert "No difference at 1 prediction (the run has 2 models), in what was compared." in result.stdout
 
 
 @pytest.mark.parametrize("threat", ["deletions", "insertions", "replacements", "edits"])

@@ -38,7 +38,7 @@ def print_verification(verification: Verification, made_with: Mapping[str, str],
         # Points are divided among the models of a sweep, and one that two models are asked about counts twice.
         looked_at = plural(verification.n_points, "test point")
         if n_models > 1:
-            looked_at = f"{plural(verification.n_points, 'prediction')} of {n_models} models"
+            looked_at = f"{plural(verification.n_points, 'prediction')} (the run has {n_models} models)"
         results.print(f"No difference at {looked_at}{compared}.", soft_wrap=True)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
