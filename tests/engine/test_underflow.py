@@ -131,7 +131,11 @@ def test_norms_of_small_numbers():
 
 
 OUT_OF_RANGE = {
-    "reg": (flipcert.KernelRidge("linear", reg=1e300), 1.0, r"underflowed, or nearly so: reg=1e\+300 is too large beside the kernel"),
+    "reg": (
+        flipcert.KernelRidge("linear", reg=1e300),
+        1.0,
+        r"underflowed, or nearly so: reg=1e\+300 is too large beside the kernel",
+    ),
     "reg of a dual": (flipcert.KernelRidge(NTK(activation="relu"), reg=1e300), 1.0, r"reg=1e\+300 is too large"),
     "reg of rbf": (flipcert.KernelRidge(RBF(0.1), reg=1e308), 1.0, r"reg=1e\+308 is too large.* take a smaller reg"),
     "reg of smoothing": (flipcert.SmoothedLinear(reg=1e300), 1.0, r"reg=1e\+300 is too large"),
@@ -175,7 +179,11 @@ OUT_OF_RANGE = {
         1e160,
         "squared distances of the inputs overflowed; rescale the feat",
     ),
-    "small features": (flipcert.KernelRidge("linear"), 1e-170, "underflowed, or nearly so: products .* type; rescale the features"),
+    "small features": (
+        flipcert.KernelRidge("linear"),
+        1e-170,
+        "underflowed, or nearly so: products .* type; rescale the features",
+    ),
     "C": (flipcert.MilpSVM("linear", C=1e300), 1e10, r"C=1e\+300 times the kernel .* take a smaller C or rescale"),
 }
 
