@@ -20,6 +20,8 @@ _MARKERS = "os^DvP*Xhp"
 _COLUMNS = 3
 # Labels that one legend may hold.
 _LABELS = 12
+# Line widths after which the dashes of votes alone begin again.
+DASH_PERIOD = 8.0
 # Letters in a line of a title: what is longer would run into the next panel.
 _TITLE = 46
 # The least and the largest regularisation of all figures, as powers of ten: each has one colour everywhere.
@@ -228,8 +230,8 @@ def _curves(axes: Any, figure: Figure, rows: list[Row], whole: Sequence[Row]) ->
         name = f"{line_name(figure, row, whole)}, black-box" if beside else "black-box"
         colour = COLOURS[rows.index(row) % len(COLOURS)] if len(shown) > 1 else "black"
         # Dashes that fall into each other's gaps, short enough for each to show in the legend.
-        dash = 8.0 / max(len(shown), 2)
-        dashes = (dash * place, (dash, 8.0 - dash))
+        dash = DASH_PERIOD / max(len(shown), 2)
+        dashes = (dash * place, (dash, DASH_PERIOD - dash))
         axes.step(row["flips"], row["votes"], linestyle=dashes, where="post", color=colour, linewidth=1.4, label=name)
     axes.set_xlim(0, max(_shown_to(row) for row in rows))
     axes.set_ylim(0, 1.02)

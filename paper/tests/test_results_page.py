@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import rcParams
 
-from paper.figures.drawing import draw, panels
+from paper.figures.drawing import DASH_PERIOD, draw, panels
 from paper.figures.figure import all_figures
 from paper.figures.page import render
 from paper.figures.reproduction import PAGE, read_results
@@ -68,7 +69,7 @@ def test_titles_lie_in_the_picture_and_apart_and_legends_show_every_line(figure,
     assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
     legends = [*canvas.legends, *filter(None, (axes.get_legend() for axes in canvas.axes))]
     assert legends
+    # A whole period of dashes fits.
+    longest = max(DASH_PERIOD, *(sum(rcParams[f"lines.{name}_pattern"]) for name in ("dashed", "dashdot")))
     for line in (line for legend in legends for line in legend.get_lines() if line.is_dashed()):
-        # A whole period of dashes fits.
-        _, dashes = line._unscaled_dash_pattern
-        assert sum(dashes) * line.get_linewidth() <= np.ptp(line.get_xdata())
+        assert longest * line.get_linewidth() <= np.ptp(line.get_xdata())
