@@ -38,8 +38,9 @@ _NEAR_TIES = (
     "near ties are decided by their weights, formed in blocks of 512 points; no BLAS promises that smaller blocks "
     "round alike"
 )
+_COMPILING = "numba reads the source of every function once: lowering and types take two thirds of that time"
 WHY_MISSED = {
-    "few-1": "a point alone is formed in a block of 32 rows, which by itself takes three times as long as one row",
+    "few-1": "a point alone is formed in a block of 32 rows, which by itself takes several times as long as one row",
     "predict-ridge-given": _NEAR_TIES,
     "predict-ridge-standardised": _NEAR_TIES,
     "predict-svm-standardised": _NEAR_TIES,
@@ -50,6 +51,9 @@ WHY_MISSED = {
     "published-given-500-numpy": _PUBLISHED,
     "published-standardised-50-numpy": _PUBLISHED,
     "published-standardised-500-numpy": _PUBLISHED,
+    "startup-cold-svm": _COMPILING,
+    "startup-cold-ensemble": _COMPILING,
+    "startup-cold-demo": _COMPILING,
     "startup-names": "all estimators are imported with what they are built on, not only scikit-learn and numba",
 }
 
