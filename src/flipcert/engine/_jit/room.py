@@ -1,4 +1,4 @@
-"""Room to work in, and where the extremes are. Compiled: numba's own would be, anew for each way to ask."""
+"""Room to work in, and where the smallest number is. Compiled: numba's own would be, anew for each way to ask."""
 
 from __future__ import annotations
 
@@ -35,16 +35,6 @@ def zero_integers(size):
     for i in range(size):
         zeros[i] = 0
     return zeros
-
-
-@compiled
-def first_largest(numbers):
-    """Where the largest number is, the first of several."""
-    best = 0
-    for i in range(1, numbers.size):
-        if numbers[i] > numbers[best]:
-            best = i
-    return best
 
 
 @compiled

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcert.engine._jit.room import first_largest, room_for_integers, zero_integers
+from flipcert.engine._jit.room import room_for_integers, zero_integers
 from flipcert.engine._jit.sort import sort_small
 from flipcert.engine.jit import compiled
+from flipcert.flips._jit.ladder import highest
 
 BEYOND = np.int64(2**62)
 # In a plan: turned to whichever other class is cheapest.
@@ -28,7 +29,7 @@ def tally(votes, n_classes):
     counts = zero_integers(n_classes)
     for i in range(votes.size):
         counts[votes[i]] += 1
-    return counts, first_largest(counts)
+    return counts, highest(counts)
 
 
 @compiled

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from flipcert.engine._jit.room import first_largest, zero_integers
+from flipcert.engine._jit.room import zero_integers
 from flipcert.engine.jit import compiled
 from flipcert.ensemble._jit.knapsack import tally
+from flipcert.flips._jit.ladder import highest
 
 # Columns: classes, costs of changing the winner, and whether rounding could change them.
 WINNER, LOWER_COST, UPPER_COST, BLACKBOX_COST, RUNNER_UP, TARGET, SENSITIVE, N_COLUMNS = range(8)
@@ -41,4 +42,4 @@ def blackbox_rows(votes, can_turn, n_classes, limit, table):
         table[t, LOWER_COST] = table[t, BLACKBOX_COST] = cost
         table[t, UPPER_COST] = limit
         table[t, TARGET] = target
-        table[t, RUNNER_UP] = first_largest(counts)
+        table[t, RUNNER_UP] = highest(counts)

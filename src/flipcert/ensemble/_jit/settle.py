@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from flipcert.engine._jit.room import (
-    first_largest,
     first_smallest,
     room_for_doubles,
     room_for_integers,
@@ -34,7 +33,7 @@ from flipcert.ensemble._jit.outcome import (
     blackbox_cost,
 )
 from flipcert.flips._jit.blocks import change_row, predict_row, reach_row, rival_row
-from flipcert.flips._jit.ladder import UNDECIDED, Ladder
+from flipcert.flips._jit.ladder import UNDECIDED, Ladder, highest
 
 # Rows that are surveyed together: few enough for their weights and costs to stay in the cache.
 TOGETHER = 8
@@ -154,7 +153,7 @@ def _settle(row, voters, ladder, ballot, outcome):
                 return voter
     outcome[SENSITIVE] = _is_sensitive(ballot, counts, first, fewest, tables, voters.limit)
     counts[first] = -1
-    outcome[RUNNER_UP] = first_largest(counts)
+    outcome[RUNNER_UP] = highest(counts)
     return -1
 
 
@@ -273,7 +272,7 @@ def _winner_after_plan(row, voters, ladder, ballot, counts, target):
             if to < 0:
                 return target, i
             after[to] += 1
-    return first_largest(after), -1
+    return highest(after), -1
 
 
 @compiled

@@ -57,7 +57,7 @@ class Ladder(NamedTuple):
 
 
 def new_ladder(size: int, n_classes: int, numbers: Any = np.float64) -> Ladder:
-    """Room for a ladder of at most ``size`` rungs."""
+    """Room for a ladder of at most ``size`` rungs, and for twice as many gains as a short row has weights."""
     width = max(size, 2 * n_classes, N_BINS) + 1
     return Ladder(rungs=np.zeros((14, width), np.int64), numbers=np.zeros((11, width), numbers))
 
@@ -145,7 +145,7 @@ def is_ahead(scores, c, slack):
 
 @compiled
 def highest(scores):
-    """The class with the highest score as it stands, ties to the smaller index."""
+    """The class with the highest score, or most votes, as they stand; ties to the smaller index."""
     best = 0
     for c in range(1, scores.size):
         if scores[c] > scores[best]:
