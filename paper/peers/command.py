@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from paper.figures import source
 from paper.figures.source import QUICK_TEST, QUICK_TRAIN, Source
 from paper.figures.table import read_table
 from paper.lines import say
+from paper.peers.methods import METHODS
 from paper.peers.page import TABLE, save
 from paper.peers.study import QUICK, Plan, Row, study
 
@@ -30,6 +30,13 @@ def run(arguments: list[str]) -> None:
     parser.add_argument("--data", type=Path, help="folder of data; FLIPCERT_DATA or the user's cache if not given")
     parser.add_argument(
         "--only", choices=Plan.data, help="one of the data sets; what the table says of the other stays"
+    )
+    parser.add_argument(
+        "--method",
+        action="append",
+        choices=[method.name for method in METHODS],
+        metavar="NAME",
+        help='a method to run, such as "label spreading" (several allowed); what the table says of the others stays',
     )
     parser.add_argument("--points", type=int, help="certify the first so many test points; all if not given")
     parser.add_argument("--out", "-o", type=Path, default=Path("reproduction"), help="folder to write to")
@@ -52,13 +59,24 @@ def main(options: argparse.Namespace) -> None:
         # Every file is looked at before the first long job.
         for name in names:
             read(name)
-        asked = replace(plan, data=names, points=options.points)
-        others = _rows_of_other_data(options.out / "results" / TABLE, names)
+        methods = None if options.method is None else tuple(options.method)
+        asked = replace(plan, data=names, points=options.points, methods=methods)
+        others = _rows_of_others(options.out / "results" / TABLE, asked)
         for rows in study(asked, options.out, read, say, options.jobs):
-            every = [*rows, *others]
-            page = save([row for name in Plan.data for row in every if row["data"] == name], options.out / "results")
+            page = save(sorted([*rows, *others], key=_place), options.out / "results")
     print(f"Results: {page}")
 
 
-def _rows_of_other_data(table: Path, names: Sequence[str]) -> list[Row]:
-    return [row for row in read_table(table) if row["data"] not in names] if table.exists() else []
+def _rows_of_others(table: Path, asked: Plan) -> list[Row]:
+    """What the table says of data and methods that are not asked about."""
+    known = read_table(table) if table.exists() else []
+    return [
+        row
+        for row in known
+        if row["data"] not in asked.data or (asked.methods is not None and row["method"] not in asked.methods)
+    ]
+
+
+def _place(row: Row) -> tuple[int, int, bool]:
+    methods = [method.name for method in METHODS]
+    return Plan.data.index(row["data"]), methods.index(row["method"]), row["together"]

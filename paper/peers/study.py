@@ -48,6 +48,8 @@ class Plan:
         Time for one attack on all points, all numbers of flips together.
     points : int or None
         How many of the first test points are certified; None for all.
+    methods : tuple of str or None
+        Names of the methods that are run; None for all.
     """
 
     data: tuple[str, ...] = ("mnist", "cifar10")
@@ -55,6 +57,7 @@ class Plan:
     values: int | None = None
     seconds: float = 240.0
     points: int | None = None
+    methods: tuple[str, ...] | None = None
 
 
 QUICK = Plan(trusted=300, values=2, seconds=2.0)
@@ -67,8 +70,9 @@ def study(
     cells, rows = Cells(folder, load, say, n_jobs), list[Row]()
     for data in plan.data:
         for method in METHODS:
-            rows += _rows(plan, method, data, cells)
-            yield rows
+            if plan.methods is None or method.name in plan.methods:
+                rows += _rows(plan, method, data, cells)
+                yield rows
 
 
 def _rows(plan: Plan, method: Method, data: str, cells: Cells) -> list[Row]:

@@ -108,6 +108,21 @@ def test_one_data_set_leaves_what_the_table_says_of_the_other(few_methods, paper
     assert (tmp_path / "results" / PAGE).read_text() == render(rows)
 
 
+def test_one_method_leaves_what_the_table_says_of_the_others(few_methods, paper, tmp_path):
+    command = ("peers", "--quick", "--digits", "--points", 20, "--only", "mnist", "--out")
+    paper(*command, tmp_path / "all")
+    for name in reversed(FEW):
+        paper(*command, tmp_path / "one", "--method", name)
+    tables = [read_table(tmp_path / out / "results" / TABLE) for out in ("one", "all")]
+    # What is proven of all points together hangs on the time that there is.
+    names, radii = (
+        [[row[key] for row in rows if key == "method" or not row["together"]] for rows in tables]
+        for key in ("method", "certified")
+    )
+    assert names[0] == names[1]
+    assert radii[0] == radii[1]
+
+
 def made_up(name, source, certified, proof=SOUND, **more):
     return {
         "data": "mnist", "method": name, "source": source, "proof": proof, "n_train": 100, "n_test": 10,
