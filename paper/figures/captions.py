@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import flipcert
@@ -12,6 +12,8 @@ from paper.figures.measures import MARK, NEAR, is_near
 from paper.figures.table import Row
 from paper.figures.words import in_words
 
+# From what factor on it is told that a curve lies beside its band.
+_APART = 1.01
 _SCALES = {
     "none": "as given",
     "centre": "with the mean of the training set taken off (centred)",
@@ -101,13 +103,34 @@ def _partitions(rows: Sequence[Row]) -> str:
     groups: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
         if row.get("seed") is not None:
-            key = tuple(row.get(name) for name in ("data", "model", "scale", "activation", "reg", "partitions"))
-            groups.setdefault(key, []).append(row["median"])
+            groups.setdefault(_but_for_the_seed(row), []).append(row["median"])
     widest = max(max(own) / max(min(own), 1) for own in groups.values())
     return (
         "Partitions: rows in lexicographic order, dealt out in turns; the band is what "
-        f"{len(seeds)} random partitions give, from least to most{some}: a factor of {widest:.2f} at most at one N."
+        f"{len(seeds)} random partitions give, from least to most{some}: a factor of {widest:.2f} at most at one N"
+        f"{_beside_the_band(rows, groups)}."
     )
+
+
+def _but_for_the_seed(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in ("data", "model", "scale", "activation", "reg", "partitions", "points"))
+
+
+def _beside_the_band(rows: Sequence[Row], groups: Mapping[tuple[Any, ...], Sequence[int]]) -> str:
+    """How far rows that are dealt out lie above or below random ones, where both are about the same points."""
+    dealt = {_but_for_the_seed(row): row for row in rows if row.get("seed") is None}
+    both = dealt.keys() & groups.keys()
+    if not both:
+        return ""
+    over = {key: dealt[key]["median"] / max(*groups[key], 1) for key in both}
+    under = {key: dealt[key]["median"] / max(min(groups[key]), 1) for key in both}
+    told = ""
+    most, least = max(over, key=lambda key: over[key]), min(under, key=lambda key: under[key])
+    if over[most] >= _APART:
+        told += f"; rows dealt out have up to {over[most]:.2f} times the most of these (N = {most[5]:,})"
+    if under[least] <= 1 / _APART:
+        told += f"; rows dealt out have as little as {under[least]:.2f} times the least of these (N = {least[5]:,})"
+    return told
 
 
 def _near(rows: Sequence[Row]) -> str:

@@ -277,6 +277,15 @@ def test_random_partitions_are_bands_and_not_judged():
     assert "1 random partitions" in caption(load("figure-2a"), banded)
 
 
+def test_a_curve_beside_its_band_is_told_where_both_are_about_the_same_points():
+    beside = [row(10, 100), row(50, 100), row(10, 300, seed=1), row(50, 10, seed=1), row(50, 20, seed=2)]
+    told = caption(load("figure-2a"), beside)
+    assert "a factor of 2.00 at most at one N; rows dealt out have up to 5.00 times the most of these (N = 50);" in told
+    assert "as little as 0.33 times the least of these (N = 10)." in told
+    others = [own if own.get("seed") is None else own | {"points": 20} for own in beside]
+    assert "rows dealt out have" not in caption(load("figure-2a"), others)
+
+
 def test_instances_that_were_chosen_afterwards_say_so():
     rows = [row(n, 100, model="ridge", reg=reg) for reg in (0.1, 100.0) for n in (10, 50)]
     names = {f.instance for f in judge(load("partitions-1-vs-7"), rows)}
