@@ -72,6 +72,24 @@ def test_no_attack_changes_more_than_is_proven_and_the_one_found_does_what_is_sa
         assert np.count_nonzero(counted & (after != before)) >= least
 
 
+@pytest.mark.parametrize("seed", [44, *range(8)])
+def test_the_last_label_of_a_class_may_go_once_another_has_come_within_the_budget(seed):
+    """Labels that are taken back on the way would empty the class that they had made room in."""
+    rng = np.random.default_rng(seed)
+    n_classes, n = int(rng.choice([2, 2, 2, 3])), int(rng.integers(5, 8))
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM("linear"), int(rng.integers(2, 4)), n_jobs=1)
+    X, points = rng.normal(size=(n, 3)), rng.normal(size=(8, 3))
+    y = rng.integers(0, n_classes - 1, n)
+    y[0] = n_classes - 1
+    model.fit(X, y)
+    certificate = model.certify_collectively(points, [1, 2], time_limit=5.0)
+    for place, budget in enumerate((1, 2)):
+        attack, least = certificate.attacks[place], certificate.changed_at_least[place]
+        assert (0 if attack is None else len(attack)) <= budget
+        most = most_changed(model, X, y, points, np.ones(8, bool), budget)
+        assert least <= most <= certificate.changed_at_most[place]
+
+
 @pytest.mark.parametrize("name", ["ridge", "tree"])
 def test_sources_that_touch_one_partition_each_are_units_too(name):
     X, y, points, _, _, _ = drawn(3)

@@ -45,7 +45,7 @@ def find_attack(
     enough = points.n_points if enough is None else min(enough, points.n_points)
     if budget <= 0 or enough <= 0:
         return None
-    known = [own for own in (_possible(start, labels, budget) for start in starts) if own]
+    known = [own for own in (possible(start, labels, budget) for start in starts) if own]
     if working_time() >= deadline:
         return Witness.of(list(known[0].items())) if known else None
     # Weights may be so large or small that sums of them are not: then less is found.
@@ -181,7 +181,7 @@ class _Search:
         exchange.settle(weight, (_DISTURBED,), 1)
 
 
-def _possible(start: Witness, labels: Labels, budget: int) -> dict[int, int]:
+def possible(start: Witness, labels: Labels, budget: int) -> dict[int, int]:
     """The flips of an attack that can be made and change a label, as many as there may be; none may empty a class."""
     flips: dict[int, int] = {}
     left = np.bincount(labels.codes, minlength=labels.n_classes)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.collective._jit.vote_trials import point_worth, set_label, try_labels, vote_slopes, voter_part
+from flipcert.collective.attack import possible
 from flipcert.collective.vote_points import VotePoints
 from flipcert.engine.clock import working_time
 from flipcert.results.witness import Witness
@@ -75,10 +76,10 @@ class VoteAttack:
         self.best: dict[int, int] = {}
         self.count = 0
 
-    def find(self, starts: Sequence[dict[int, int]], enough: int) -> Witness | None:
-        """The best attack that is found, in columns of the points; None if none changes any."""
+    def find(self, starts: Sequence[Witness], enough: int) -> Witness | None:
+        """The best attack that is found; None if none changes any. Starts are in columns of the points."""
         ends = []
-        for start in [*starts, {}]:
+        for start in [*(possible(own, self._points.labels, self._budget) for own in starts), {}]:
             if not self._late(enough):
                 self._take(start)
                 ends.append(self._settled(self._even, _HEATS))
@@ -123,11 +124,10 @@ class VoteAttack:
         return worth
 
     def _take(self, flips: dict[int, int]) -> None:
-        """Have these flips in hand and no others."""
-        wanted = dict(list(flips.items())[: self._budget])
-        new = {own: self._code(own) for own in self._to if own not in wanted} | wanted
+        """Have these flips in hand and no others. They empty no class, though the way there may."""
+        new = {own: self._code(own) for own in self._to if own not in flips} | flips
         for (column, to), weights in zip(new.items(), self._weights_of(list(new)), strict=True):
-            self._set(column, to, weights)
+            self._put(column, to, weights)
 
     def _drop(self, share: float) -> None:
         inside = list(self._to)
@@ -146,10 +146,16 @@ class VoteAttack:
     def _set(self, column: int, to: int, weights: NDArray[np.float64]) -> bool:
         """Give a label a class, unless that empties a class which the label space would lose."""
         old = self._to.get(column, self._code(column))
-        if old == to:
-            return True
-        if self._left[old] <= 1 and not self._points.labels.space_is_fixed:
+        if old != to and self._left[old] <= 1 and not self._points.labels.space_is_fixed:
             return False
+        self._put(column, to, weights)
+        return True
+
+    def _put(self, column: int, to: int, weights: NDArray[np.float64]) -> None:
+        """Give a label a class."""
+        old = self._to.get(column, self._code(column))
+        if old == to:
+            return
         set_label(
             self._scores, self._gaps, self._winner, int(self._points.voter[column]), weights, old, to,
             self._parts, self._now, self._soft, self._counts,
@@ -160,7 +166,6 @@ class VoteAttack:
             del self._to[column]
         else:
             self._to[column] = to
-        return True
 
     def _sweep(self, weight: NDArray[np.float64], heat: float) -> int:
         """Fill up the budget, then take out each flip in turn and put in the best there is; how many moved."""

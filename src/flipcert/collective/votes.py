@@ -213,12 +213,10 @@ class FacingVotes(Facing):
             points, own = self._attacked(threatened[place], until)
             column = np.empty(points.labels.n_labels, np.int64)
             column[points.members] = np.arange(column.size)
-            starts = [
-                dict(zip(column[attack.indices].tolist(), attack.labels.tolist(), strict=True)) for attack in known
-            ]
+            starts = [Witness(column[own.indices], own.labels) for own in known]
             favourites = self._favourites.get(budget)
             if favourites is not None:
-                starts.append(dict(zip(favourites.unit.tolist()[:budget], favourites.option.tolist(), strict=False)))
+                starts.append(Witness(favourites.unit, favourites.option))
             attack = VoteAttack(points, own, budget, until).find(starts, self._proven.get(budget, own.size))
             found.append(attack if attack is not None else alone[place])
         return found
