@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import flipcert
 from flipcert.report import report_page
@@ -70,8 +73,54 @@ def test_certificates_report_one_attack_on_all_points(tmp_path):
     assert sentence not in Page(path.read_text(encoding="utf-8")).text
     with pytest.raises(ValueError, match="collective counts right predictions, but y is None"):
         certificates.report(path, collective=told)
-    with pytest.raises(ValueError, match="collective is about other predictions, or another threat"):
+    with pytest.raises(ValueError, match="collective is about something else: predictions differ"):
         certificates[:20].report(path, result.labels[:20], collective=told)
+    with pytest.raises(TypeError, match="collective must be a CollectiveCertificate; got Certificates"):
+        certificates.report(path, result.labels, collective=certificates)
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"trusted": 1}, "n_attackable"),
+        ({"reg": 11.0}, "model"),
+        ({"classes": [0, 1, 2]}, "model"),
+        ({"y": 1}, "true labels"),
+        ({"threat": "sources"}, "threat"),
+        ({"scale": 1.3}, "radii"),
+    ],
+)
+def test_the_page_is_refused_a_certificate_of_another_model_or_other_rows(tmp_path, other, named):
+    """Predictions alone do not tell: they are the same here, whatever else differs."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X, y_test = np.eye(3)[y] * 4 + rng.normal(size=(60, 3)) * 0.3, np.arange(20) % 3
+    points = X[:20] * np.linspace(1, 6, 20)[:, None] + 0.2
+    source = np.arange(60) // 5
+
+    def model(trusted=0, reg=10.0, classes=None):
+        own = flipcert.KernelRidge("rbf" if "scale" in other else "linear", reg=reg, classes=classes)
+        return own.fit(X, y, trusted=np.arange(60) < trusted, source=source)
+
+    told = model().certify_collectively(points, [2, 12], y_test, time_limit=2.0)
+    path = tmp_path / "page.html"
+    model().certify(points).report(path, y_test, collective=told)
+    given = {name: other[name] for name in ("trusted", "reg", "classes") if name in other}
+    certificates = model(**given).certify(points * other.get("scale", 1.0), threat=other.get("threat", "flips"))
+    np.testing.assert_array_equal(certificates.prediction, told.prediction)
+    with pytest.raises(ValueError, match=f"collective is about something else: {named}.* differ"):
+        certificates.report(path, np.roll(y_test, other.get("y", 0)), collective=told)
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_pipeline_and_an_ensemble_have_the_panel_too(tmp_path, partitions):
+    X, y = load_iris(return_X_y=True)
+    model = flipcert.PartitionEnsemble(flipcert.KernelRidge("linear"), partitions)
+    model = make_pipeline(StandardScaler(), model).fit(X[::2], y[::2])
+    told = flipcert.certify_collectively(model, X[1::2], [1, 3], y[1::2], time_limit=2.0)
+    path = tmp_path / "page.html"
+    flipcert.certify(model, X[1::2]).report(path, y[1::2], collective=told)
+    assert "One attack of 3 flips" in Page(path.read_text(encoding="utf-8")).text
 
 
 def test_bars_hold_all_points():

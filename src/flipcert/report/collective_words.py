@@ -68,10 +68,7 @@ def evidence(certificate: CollectiveCertificate, k: int) -> list[str]:
 
 
 def _whole(c: CollectiveCertificate) -> str:
-    kind = counted_kind(c)
-    if c.n_counted == 1:
-        return f"one {kind}"
-    return f"{c.n_counted:,} {kind}s"
+    return plural(c.n_counted, counted_kind(c))
 
 
 def _that_many(alone: int, c: CollectiveCertificate) -> str:

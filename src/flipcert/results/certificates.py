@@ -289,10 +289,16 @@ class Certificates:
             self._require_known_labels(np.asarray(y))
         told = None
         if collective is not None:
-            if collective.threat != self.threat or not np.array_equal(collective.prediction, self.prediction):
-                raise ValueError("collective is about other predictions, or another threat; certify the same rows.")
+            if not isinstance(collective, CollectiveCertificate):
+                raise TypeError(f"collective must be a CollectiveCertificate; got {type(collective).__name__}.")
             if collective.counts_correct and y is None:
                 raise ValueError("collective counts right predictions, but y is None; give the labels here, too.")
+            other = collective.unlike(self, y)
+            if other is not None:
+                raise ValueError(
+                    f"collective is about something else: {other} differ from those of these certificates; certify the "
+                    "same rows by the same model, with the same labels."
+                )
             told = Collective(collective, (None,) * len(collective))
         labels = None if y is None else np.asarray(y)
         write_report([Result(name="", certificates=self, labels=labels, collective=told)], path)

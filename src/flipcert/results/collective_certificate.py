@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from flipcert.results.collective_file import read_collective, write_collective
 from flipcert.results.witness import Witness
+
+if TYPE_CHECKING:
+    from flipcert.results.certificates import Certificates
 
 
 class Budget(NamedTuple):
@@ -42,7 +45,8 @@ class CollectiveCertificate:
     changed_at_least : ndarray of int64 of shape (n_budgets,)
         The attack that was found changes so many of them.
     changed_one_by_one : ndarray of int64 of shape (n_budgets,)
-        Counted predictions that are not certified on their own: their radius is below the budget.
+        Counted predictions that are not certified on their own: their radius is below the budget, and below the largest
+        that there can be.
     attacks : list of Witness or None
         The attack that was found for each budget; None where none is known.
     prediction : ndarray of shape (n_points,)
@@ -203,6 +207,33 @@ class CollectiveCertificate:
             Test points.
         """
         return np.flatnonzero(self.counted & (self.prediction_after[budget] != self.prediction))
+
+    def unlike(self, known: Certificates, y: ArrayLike | None) -> str | None:
+        """Tell in what it is about something else than certificates of single points; None if in nothing they tell.
+
+        Parameters
+        ----------
+        known : Certificates
+            What is certified point by point.
+        y : array-like of shape (n_test,) or None
+            True labels beside these.
+
+        Returns
+        -------
+        str or None
+        """
+        if not np.array_equal(self.prediction, known.prediction):
+            return "predictions"
+        right = np.ones(len(known), np.bool_) if y is None or not self.counts_correct else known.correct(y)
+        told = {"true labels (y)": np.array_equal(self.counted, right)}
+        for name in ("threat", "n_labels", "n_attackable", "n_sources"):
+            told[name] = getattr(self, name) == getattr(known, name)
+        told["model"] = dict(self.model) == dict(known.model)
+        told["classes"] = np.array_equal(np.asarray(self.classes), np.asarray(known.classes))
+        # Whom a known attack changes is not certified, either.
+        attacked = known.radius_upper < np.minimum(self.flips, known.limit)[:, None]
+        told["radii"] = bool((np.count_nonzero(right & attacked, axis=1) <= self.changed_one_by_one).all())
+        return next((name for name, agrees in told.items() if not agrees), None)
 
     def without_attacks(self) -> CollectiveCertificate:
         """Return what is proven of it, as if no attack were known."""
