@@ -62,7 +62,7 @@ figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 axis.scatter(counts, points / len(X_test), s=18)
 axis.set(
     xlabel="labels that a person gave",
-    ylabel="share of predictions this person can change alone",
+    ylabel="share of test points changed alone",
 )
 plt.show()
 
