@@ -9,7 +9,7 @@ import flipcert
 
 
 class RandomForestSmoother(flipcert.LabelLinearClassifier):
-    """A forest of random trees: training rows in the leaf of a point have equal shares of its vote."""
+    """A forest of random trees: training rows in the leaf of a point share its vote equally."""
 
     def __init__(self, n_trees=100, max_depth=10, random_state=0, classes=None, n_jobs=None):
         self.n_trees = n_trees
