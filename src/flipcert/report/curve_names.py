@@ -90,8 +90,8 @@ def _fits(
     left, top, right, bottom = _box(spot, text, size)
     if left < 0 or right > width or top < 0 or bottom > height:
         return False
-    # Letters may be wider than is thought.
-    if any(left < r + _GAP and right + _GAP > le and top < b and bottom > t for le, t, r, b in taken):
+    # Letters may be wider than is thought, and a name below another reads like its end.
+    if any(left < r + _GAP and right + _GAP > le and top < b + _GAP and bottom + _GAP > t for le, t, r, b in taken):
         return False
     across = np.linspace(left, right, 5) / width
     for y in lines:
