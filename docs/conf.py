@@ -57,6 +57,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 3600,
     "remove_config_comments": True,
+    "image_srcset": ["2x"],
     "image_scrapers": ("matplotlib", "gallery_figures.figures_of_plots"),
     "write_computation_times": False,
 }

@@ -6,7 +6,7 @@ import re
 
 from docutils import nodes
 
-NUMBER = re.compile(r"[-+−<≤~]?\s*[\d.,]+\s*(%|×|s|ms|GB|MB)?")
+NUMBER = re.compile(r"[-+−<≤≥~]?\s*[\d.,]+\s*(%|×|s|ms|GB|MB)?")
 # Characters of a cell from which it is a sentence; and columns of a table from which sentences become narrow.
 SENTENCE, MANY = 40, 3
 

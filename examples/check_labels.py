@@ -18,9 +18,10 @@ found = int(np.sum(labels[drawn] != right[drawn]))
 labels[drawn], trusted = right[drawn], np.isin(np.arange(1437), drawn)
 remaining = flipcert.wrong_labels_at_most(1437, 500, found, confidence=0.95) - found
 
-model = flipcert.KernelRidge(flipcert.kernels.Linear(), reg=10.0).fit(X_train, labels, trusted=trusted)
+model = flipcert.KernelRidge("linear", reg=10.0).fit(X_train, labels, trusted=trusted)
 certificates = model.certify(X_test)
 proven = certificates.radius >= remaining
 print(f"{found} wrong labels found; at most {remaining} remain")
 print(f"{proven.sum()} of the 360 predictions are those of entirely right labels")
-print("are they?", (certificates.prediction == model.fit(X_train, right).predict(X_test))[proven].all())
+of_right = model.fit(X_train, right).predict(X_test)
+print("are they?", (certificates.prediction == of_right)[proven].all())

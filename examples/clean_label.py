@@ -11,9 +11,9 @@ X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=360, ra
 
 
 def votes_and_costs(X_train, y_train, X_test, partition, epsilon):
-    """Votes by the largest sum of inner products with a class, and how many samples must move to change each."""
+    """Votes by the largest sum of inner products with a class; how many samples must move to change each."""
     votes, costs = [], []
-    # A sample that moves by at most epsilon in every feature moves the score of its class by at most this.
+    # A sample that moves by epsilon in every feature moves the score of its class by at most this.
     reach = epsilon * np.abs(X_test).sum(axis=1)[:, None]
     for part in np.unique(partition):
         own = [X_train[(partition == part) & (y_train == c)] for c in range(10)]
@@ -27,7 +27,8 @@ def votes_and_costs(X_train, y_train, X_test, partition, epsilon):
     return np.stack(votes, axis=1), np.stack(costs, axis=1)
 
 
-partition = np.arange(len(y_train)) % 10  # by row number: moving a sample must not move it to another partition
+# By row number: moving a sample must not move it to another partition.
+partition = np.arange(len(y_train)) % 10
 votes, costs = votes_and_costs(X_train, y_train, X_test, partition, epsilon=0.1)
 radius = flipcert.ensemble_radius(votes, costs, n_labels=len(y_train))
 print("moved samples withstood, white-box:", radius[:8])

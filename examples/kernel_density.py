@@ -23,7 +23,7 @@ class NadarayaWatson(flipcert.LabelLinearClassifier):
     def weights(self, X):
         """Gaussians of the distances of each row to all training inputs."""
         exponents = cdist(X, self.X_, "sqeuclidean") / (2 * self.bandwidth**2)
-        # A positive factor for a whole row changes no comparison: the nearest weighs 1, and far points do not vanish.
+        # A positive factor for a row changes no comparison: the nearest weighs 1, none vanishes.
         return np.exp(exponents.min(axis=1, keepdims=True) - exponents)
 
     def weight_rounding(self, X):
@@ -37,9 +37,11 @@ annotator = np.arange(len(y_train)) % 30
 
 model = NadarayaWatson(bandwidth=0.8, classes=range(10)).fit(X_train, y_train, source=annotator)
 print(f"accuracy: {model.score(X_test, y_test):.3f}")
-print("half of the correct ones withstand", model.certify(X_test).median_certified_robustness(y_test), "flips")
-by_source = model.certify(X_test, threat="sources")
-print("and", by_source.median_certified_robustness(y_test), "of 30 annotators, whatever they put on all their labels")
+flips = model.certify(X_test).median_certified_robustness(y_test)
+print("half of the correct ones withstand", flips, "flips")
+people = model.certify(X_test, threat="sources").median_certified_robustness(y_test)
+print("and", people, "of 30 annotators, whatever they put on all their labels")
 
-ensemble = flipcert.PartitionEnsemble(model, n_partitions=10, classes=range(10)).fit(X_train, y_train)
-print("in a vote of ten:", ensemble.certify(X_test).median_certified_robustness(y_test), "flips")
+ensemble = flipcert.PartitionEnsemble(model, n_partitions=10, classes=range(10))
+certificates = ensemble.fit(X_train, y_train).certify(X_test)
+print("in a vote of ten:", certificates.median_certified_robustness(y_test), "flips")

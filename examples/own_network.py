@@ -10,7 +10,8 @@ import flipcert
 X, y = load_digits(return_X_y=True)
 X_rest, X_test, y_rest, y_test = train_test_split(X / 16 - 0.5, y, test_size=200, random_state=0)
 
-# An autoencoder on all images; no label is looked at. Any network that never saw the labels under attack will do.
+# An autoencoder on all images; no label is looked at. Any network that never saw labels under
+# attack will do.
 torch.manual_seed(0)
 encoder = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.Tanh())
 decoder = torch.nn.Linear(48, 64)
@@ -22,7 +23,8 @@ for _ in range(200):
     loss.backward()
     optimiser.step()
 
-# One output to fine-tune: a fresh read-out of what was learned. Its labels come from people, and may be wrong.
+# One output to fine-tune: a fresh read-out of what was learned. Its labels come from people, and
+# may be wrong.
 network = torch.nn.Sequential(encoder, torch.nn.Linear(48, 1))
 X_train, y_train = X_rest[:500], y_rest[:500]
 for name, kernel in {
@@ -31,5 +33,6 @@ for name, kernel in {
 }.items():
     model = flipcert.KernelRidge(kernel, reg=1.0, classes=range(10)).fit(X_train, y_train)
     certificates = model.certify(X_test)
-    accuracy, median = np.mean(certificates.prediction == y_test), certificates.median_certified_robustness(y_test)
+    accuracy = np.mean(certificates.prediction == y_test)
+    median = certificates.median_certified_robustness(y_test)
     print(f"fine-tuned {name}: {accuracy:.3f} correct, half of these withstand {median} flips")

@@ -9,7 +9,7 @@ import flipcert
 
 
 def is_robust(model, X, n_flips):
-    """Whether n_flips flips cannot change the majority among the neighbours: each closes its lead by two at most."""
+    """Whether n_flips flips leave the majority of the neighbours as it is: each closes its lead by two."""
     votes = np.sort(model.predict_proba(X) * model.n_neighbors, axis=1).round()
     return votes[:, -1] - votes[:, -2] > 2 * n_flips
 
@@ -23,4 +23,5 @@ print("one model withstands:", model.certify(X_test).median_certified_robustness
 ensemble = flipcert.PartitionEnsemble(model, n_partitions=20).fit(X_train, y_train)
 certificates = ensemble.certify(X_test)
 print("the ensemble withstands:", certificates.median_certified_robustness(y_test))
-print("its votes alone prove:", int(np.median(certificates.blackbox_radius[certificates.prediction == y_test])))
+right = certificates.prediction == y_test
+print("its votes alone prove:", int(np.median(certificates.blackbox_radius[right])))

@@ -12,7 +12,8 @@ model = flipcert.KernelRidge(flipcert.kernels.NTK(activation="relu"), reg=1.0).f
 certificates = model.certify(X_test)
 print("radius of the first five:", certificates.radius[:5])
 print("half of the correct ones withstand:", certificates.median_certified_robustness(y_test))
-print("certified accuracy at 0, 5, 20 flips:", certificates.certified_accuracy(y_test, [0, 5, 20]).round(3))
+accuracy = certificates.certified_accuracy(y_test, [0, 5, 20])
+print("certified accuracy at 0, 5, 20 flips:", accuracy.round(3))
 
 witness = model.worst_flips(X_test[:1])[0]
 flipped = model.fit(X_train, witness.apply(y_train)).predict(X_test[:1])

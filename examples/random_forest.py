@@ -9,7 +9,7 @@ import flipcert
 
 
 class RandomForestSmoother(flipcert.LabelLinearClassifier):
-    """A forest of random trees: all training rows in the leaf that a point falls into have equal shares of its vote."""
+    """A forest of random trees: training rows in the leaf of a point share its vote equally."""
 
     def __init__(self, n_trees=100, max_depth=10, random_state=0, classes=None, n_jobs=None):
         self.n_trees = n_trees
@@ -20,7 +20,8 @@ class RandomForestSmoother(flipcert.LabelLinearClassifier):
 
     def fit_inputs(self, X):
         """Grow the trees, and share each leaf among the training rows in it."""
-        self.forest_ = RandomTreesEmbedding(self.n_trees, max_depth=self.max_depth, random_state=self.random_state)
+        options = {"max_depth": self.max_depth, "random_state": self.random_state}
+        self.forest_ = RandomTreesEmbedding(self.n_trees, **options)
         leaves = self.forest_.fit_transform(X)  # one column a leaf: 1 where a row falls into it
         self.shares_ = normalize(leaves, norm="l1", axis=0).T / self.n_trees
 
@@ -36,7 +37,8 @@ model = RandomForestSmoother(classes=range(10)).fit(X_train, y_train)
 certificates = model.certify(X_test)
 print(f"accuracy: {model.score(X_test, y_test):.3f}")
 print("half of the correct ones withstand:", certificates.median_certified_robustness(y_test))
-print("certified accuracy at 5, 10 flips:", certificates.certified_accuracy(y_test, [5, 10]).round(3))
+accuracy = certificates.certified_accuracy(y_test, [5, 10])
+print("certified accuracy at 5, 10 flips:", accuracy.round(3))
 
 witness = model.worst_flips(X_test[:1])[0]
 flipped = model.fit(X_train, witness.apply(y_train)).predict(X_test[:1])

@@ -106,7 +106,7 @@ scaled = ColumnTransformer(
     [("numbers", make_pipeline(SimpleImputer(), StandardScaler()), numbers)]
 )
 raw = ColumnTransformer([("numbers", SimpleImputer(), numbers)])
-figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 flips = np.arange(0, 120)
 for name, steps in {"standardised": scaled, "as given": raw}.items():
     for kind in (

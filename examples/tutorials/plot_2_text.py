@@ -75,7 +75,7 @@ print(certificates.summary(y_test))
 # More regularisation lets every prediction rest on more texts, and costs some accuracy
 # at most. All of these are exact.
 
-figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 flips = np.arange(0, 61)
 for reg in (0.1, 1.0, 10.0, 100.0):
     other = make_pipeline(

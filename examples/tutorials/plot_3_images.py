@@ -46,7 +46,7 @@ for name, model in models.items():
 # clusters, as embeddings often are, label spreading lets each prediction rest on many
 # labels.
 
-figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 flips = np.arange(0, 51)
 for name, certificates in proven.items():
     axis.step(

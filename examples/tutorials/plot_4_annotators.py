@@ -58,11 +58,11 @@ print("but", in_people.median_certified_robustness(y_test), "corrupt people")
 # people. ``source_powers`` tells how many test points each of them could change alone.
 
 ids, counts, points = model.source_powers(X_test)
-figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 axis.scatter(counts, points / len(X_test), s=18)
 axis.set(
     xlabel="labels that a person gave",
-    ylabel="share of predictions this person can change alone",
+    ylabel="share of test points changed alone",
 )
 plt.show()
 
@@ -83,7 +83,7 @@ voters = flipcert.PartitionEnsemble(
     flipcert.KernelRidge("linear", reg=10.0), 10, partition="source", classes=range(10)
 ).fit(X_train, flipcert.Annotations(row, label, source=person))
 
-figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 people = np.arange(0, 13)
 for name, own in {
     "equal weights": model,

@@ -97,7 +97,7 @@ for case in ElementTree.parse(folder / "bad.xml").getroot().iter("testcase"):
 # Each run left a folder: a table of all test points, a summary for machines, and a page
 # for people.
 
-figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 flips = np.arange(0, 21)
 for name, said in {"good": "reg 10", "bad": "reg 0.01"}.items():
     points = pd.read_parquet(folder / name / "certificates.parquet")

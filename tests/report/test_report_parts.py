@@ -84,3 +84,12 @@ def test_labels_of_curves_cover_nothing():
     assert votes.y < np.interp(votes.x, x, upper)
     level = np.ones(101)
     assert place_labels(x, [level], [(0, "high", None)])[0].dy > 0
+
+
+@pytest.mark.parametrize("rule", np.linspace(0, 1, 21))
+def test_labels_of_curves_do_not_cross_the_rule(rule):
+    x = np.linspace(0, 1, 101)
+    (spot,) = place_labels(x, [0.9 * np.exp(-3 * x)], [(0, "proven", None)], rule)
+    width, length = 680, 7.6 * len("proven")
+    left = width * spot.x + spot.dx - (length if spot.style.startswith("end") else 0)
+    assert not left < width * rule < left + length

@@ -177,6 +177,15 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of int64 of shape (n_test, n_classes)
             0 for the class predicted now; one more than there are training labels (or sources) where nothing leads to
             the class, or, with ``bound="upper"``, where no attack is known.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> model.flip_costs([[0.5], [4.5]])
+        array([[0, 2],
+               [0, 1]])
         """
         check_number(time_limit, "time_limit")
         check_choice(bound, "bound", ("lower", "upper", "exact"))
@@ -203,6 +212,14 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Certificates
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> model.certify([[0.5], [4.5]]).radius
+        array([1, 0])
         """
         asked = self._proven_threat(threat)
         check_flag(exact, "exact")
@@ -228,6 +245,15 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ``witness.indices`` into the training set and ``witness.labels`` to put there, most influential first; which
             ``sources`` did that, and which rows are ``deleted`` and ``inserted``. None where no attack is known, or
             none exists.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> (witness,) = model.worst_flips([[0.5]])
+        >>> len(witness), model.fit(X, witness.apply(y)).predict([[0.5]])
+        (2, array([1]))
         """
         asked = self._proven_threat(threat)
         check_flag(exact, "exact")
@@ -261,6 +287,14 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         CollectiveCertificate
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> model.certify_collectively([[0.5], [4.5]], [1, 2]).changed_at_most
+        array([1, 2])
         """
         from flipcert.collective import certify_collectively
 

@@ -156,6 +156,10 @@ def certify_collectively(
     certify : Point by point.
     CollectiveCertificate : What comes back.
 
+    References
+    ----------
+    Chen, Li, Li, Wu and Yan, *On Collective Robustness of Bagging Against Data Poisoning*, 2022.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

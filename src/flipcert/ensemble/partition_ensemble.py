@@ -258,7 +258,8 @@ class PartitionEnsemble(CertifiedClassifier):
         >>> from sklearn.datasets import load_digits
         >>> import flipcert
         >>> X, y = load_digits(return_X_y=True)
-        >>> model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=10.0), n_partitions=10).fit(X[::2], y[::2])
+        >>> model = flipcert.PartitionEnsemble(flipcert.KernelRidge(reg=10.0), n_partitions=10)
+        >>> model = model.fit(X[::2], y[::2])
         >>> votes, costs = model.voter_costs(X[1::2], method="published")
         >>> flipcert.ensemble_radius(votes, costs)[:6]
         array([10,  7,  0,  5,  3,  3])

@@ -63,6 +63,11 @@ def cheapest_flips(
     --------
     flip_costs : How many there are, for all classes.
 
+    References
+    ----------
+    Mohgaonkar, Gosch, Sabanayagam, Ghoshdastidar and Günnemann, *Exact Certification of Neural Networks and
+    Partition Aggregation Ensembles Against Label Poisoning*, 2026.
+
     Examples
     --------
     >>> import flipcert

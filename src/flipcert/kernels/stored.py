@@ -49,9 +49,10 @@ class StoredKernel(Kernel):
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
     >>> import flipcert
+    >>> from flipcert.kernels import NTK, StoredKernel
     >>> X, y = load_digits(return_X_y=True)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     kernel = StoredKernel(flipcert.kernels.NTK(activation="relu"), X[::2], X[1::2], f"{folder}/kernel.npy")
+    ...     kernel = StoredKernel(NTK(activation="relu"), X[::2], X[1::2], f"{folder}/kernel.npy")
     ...     for reg in (0.1, 10.0):
     ...         model = flipcert.KernelRidge(kernel, reg=reg).fit(kernel.train_rows, y[::2])
     ...         print(model.certify(kernel.test_rows).radius[:4])

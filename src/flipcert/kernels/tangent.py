@@ -63,6 +63,11 @@ class Tangent(Kernel):
     --------
     NTK : Of an infinitely wide network.
 
+    References
+    ----------
+    Lee, Xiao, Schoenholz, Bahri, Novak, Sohl-Dickstein and Pennington, *Wide Neural Networks of Any Depth
+    Evolve as Linear Models Under Gradient Descent*, 2019.
+
     Examples
     --------
     >>> import numpy as np

@@ -55,7 +55,8 @@ class LabelFree(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  #
     ...     def transform(self, X):
     ...         return 2 * super().transform(X)
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_pipeline(flipcert.LabelFree(Doubled()), flipcert.KernelRidge()).fit(X[::2], y[::2])
+    >>> model = make_pipeline(flipcert.LabelFree(Doubled()), flipcert.KernelRidge())
+    >>> model = model.fit(X[::2], y[::2])
     >>> flipcert.certify(model, X[1::2]).radius[:5]
     array([ 5,  6, 10, 14,  7])
     """

@@ -29,7 +29,10 @@ class Spot(NamedTuple):
 
 
 def place_labels(
-    x: NDArray[np.float64], lines: Sequence[NDArray[np.float64]], labels: Sequence[tuple[int, str, float | None]]
+    x: NDArray[np.float64],
+    lines: Sequence[NDArray[np.float64]],
+    labels: Sequence[tuple[int, str, float | None]],
+    rule: float = 0.0,
 ) -> list[Spot | None]:
     """Find a spot for each label beside its curve, or None where there is no room.
 
@@ -42,8 +45,10 @@ def place_labels(
     labels : sequence of (int, str, float or None)
         Curve, text, and the height at which to put it. Without a height it may go anywhere; a curve that hardly
         differs from one before it then gets none.
+    rule : float, default=0.0
+        Place of a vertical line, 0 to 1, which no label crosses.
     """
-    taken: list[list[_Box]] = [[] for _ in _SIZES]
+    taken: list[list[_Box]] = [[(rule * width, 0.0, rule * width, float(height))] for width, height in _SIZES]
     spots: list[Spot | None] = []
     for curve, text, height in labels:
         hidden = height is None and any(np.max(np.abs(lines[curve] - other)) <= _APART for other in lines[:curve])
@@ -85,8 +90,8 @@ def _fits(
     left, top, right, bottom = _box(spot, text, size)
     if left < 0 or right > width or top < 0 or bottom > height:
         return False
-    # Letters may be wider than is thought.
-    if any(left < r + _GAP and right + _GAP > le and top < b and bottom > t for le, t, r, b in taken):
+    # Letters may be wider than is thought, and a name below another reads like its end.
+    if any(left < r + _GAP and right + _GAP > le and top < b + _GAP and bottom + _GAP > t for le, t, r, b in taken):
         return False
     across = np.linspace(left, right, 5) / width
     for y in lines:

@@ -49,13 +49,14 @@ def accuracy_figure(
         plot.area(*_corners(flips, curves.proven, curves.attacked, steps), series=1)
     for series, style, _, _, shares in reversed(lines):
         plot.line(list(zip(flips.tolist(), shares.tolist(), strict=True)), style, series, steps=steps)
-    plot.rule(half[0] if half else 0, "cursor")
+    rule = half[0] if half else 0
+    plot.rule(rule, "cursor")
     if half:
         plot.dot(half[0], half[1], "proven", half[2], 0)
     labels: list[tuple[int, str, float | None]] = [(i, line[3], None) for i, line in enumerate(lines)]
     if half:
         labels.insert(0, (0, half[2], half[1]))
-    spots = place_labels(flips / last, [line[4] for line in lines], labels)
+    spots = place_labels(flips / last, [line[4] for line in lines], labels, rule / last)
     for (i, text, _), spot in zip(labels, spots, strict=True):
         if spot is not None:
             series, style, *_ = lines[i]

@@ -87,7 +87,9 @@ class Summary:
         if not 0 < flips <= self.curves.flips[-1] or not self.counts.any():
             return None
         radius, n = self.result.certificates.radius, int(self.counts.sum())
-        which = part(int(np.sum(radius[self.counts] >= flips)), n).removesuffix(" of the")
+        which = part(int(np.sum(radius[self.counts] >= flips)), n)
+        # Shares beside it are of all points, right and wrong.
+        which = f"{which} correct" if self.labelled else which.removesuffix(" of the")
         name = f"{which} withstand {flips:,}" if n > 1 else f"withstands {flips:,}"
         return flips, self.share(radius, flips), name
 

@@ -184,6 +184,15 @@ class Certificates:
         Returns
         -------
         float or ndarray of float
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> certificates.certified_accuracy([0, 1], [0, 1, 2])
+        array([0.5, 0.5, 0. ])
         """
         return certified_accuracy(self.correct(y), self.radius, flips)
 
@@ -200,6 +209,15 @@ class Certificates:
         Returns
         -------
         int
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> certificates.median_certified_robustness([0, 1])
+        1
         """
         return median_certified_robustness(self.correct(y), self.radius, over=over)
 

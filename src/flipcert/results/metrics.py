@@ -32,6 +32,10 @@ def certified_accuracy(correct: ArrayLike, radius: ArrayLike, flips: ArrayLike) 
     median_certified_robustness : The same in one number.
     Certificates : Has both as methods.
 
+    References
+    ----------
+    Levine and Feizi, *Deep Partition Aggregation: Provable Defenses against General Poisoning Attacks*, 2021.
+
     Examples
     --------
     >>> import flipcert
@@ -66,6 +70,10 @@ def median_certified_robustness(correct: ArrayLike, radius: ArrayLike, *, over: 
     See Also
     --------
     certified_accuracy : The whole curve.
+
+    References
+    ----------
+    Levine and Feizi, *Deep Partition Aggregation: Provable Defenses against General Poisoning Attacks*, 2021.
 
     Examples
     --------

@@ -82,6 +82,10 @@ class LogisticRegression(CertifiedByCosts):
     --------
     KernelRidge : Exact, and faster.
 
+    References
+    ----------
+    Koh and Liang, *Understanding Black-box Predictions via Influence Functions*, 2017: the first-order term.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
