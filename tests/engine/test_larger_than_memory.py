@@ -201,3 +201,16 @@ def test_large_files_of_other_formats_are_converted_in_pieces(kind, order, tmp_p
     assert table.X.flags.c_contiguous
     assert table.X.dtype == (np.float64 if kind is np.uint8 else np.float32)
     assert np.array_equal(table.X, values)
+
+
+def test_rows_that_lie_side_by_side_are_joined_without_a_copy():
+    whole = np.arange(24.0).reshape(8, 3)
+    a, b, c = whole[:2], whole[2:7], whole[7:]
+    assert mapped.joined([a, b, c]) is whole
+    for parts in ([a, b], [b, c], [a, c, b], [a, a, b, c], [a, b[:4], c], [a, b.copy(), c]):
+        found = mapped.joined(parts)
+        assert found is not whole
+        np.testing.assert_array_equal(found, np.concatenate(parts))
+    assert mapped.joined([whole]).tolist() == whole.tolist()
+    columns = np.asfortranarray(whole)
+    np.testing.assert_array_equal(mapped.joined([columns[:2], columns[2:]]), whole)

@@ -354,3 +354,34 @@ def test_many_classes_that_are_named_are_not_taken_for_a_regression():
     X, y = rng.standard_normal((60, 3)), rng.permutation(60)
     model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), n_partitions=2, classes=np.arange(60)).fit(X, y)
     assert model.certify(X[:3]).radius.shape == (3,)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("partition", ["sorted", "random", "hash"])
+def test_inputs_of_voters_lie_side_by_side_and_are_those_that_fit_is_given(digits, dtype, partition):
+    X, y, test = digits[0].astype(dtype), digits[1], digits[2].astype(dtype)
+    model = flipcert.PartitionEnsemble(flipcert.KernelSVM(), 7, partition=partition).fit(X, y)
+    whole = model.electorate_.weights._product.right
+    for number, own in enumerate(model.estimators_):
+        members = np.flatnonzero(model.partition_ == number)
+        alone = flipcert.KernelSVM(classes=np.unique(y)).fit(X[members], y[members])
+        assert own.X_fit_.tobytes() == X[members].tobytes()
+        assert np.shares_memory(own.X_fit_, whole)
+        assert own.n_features_in_ == alone.n_features_in_
+        assert own.classes_.tolist() == alone.classes_.tolist()
+        np.testing.assert_array_equal(own.flip_costs(test[:9]), alone.flip_costs(test[:9]))
+
+
+def test_who_has_a_fit_of_its_own_is_fitted_by_it():
+    class Own(flipcert.KernelSVM):
+        def fit(self, X, y, trusted=None, source=None):
+            self.seen_ = X.dtype, None if trusted is None else trusted.tolist()
+            return super().fit(X, y, trusted, source)
+
+        def flip_costs(self, X, bound="lower", time_limit=60.0, threat="flips"):
+            return super().flip_costs(X, bound, time_limit, threat)
+
+    X, y = np.arange(12.0).reshape(6, 2), [0, 1, 0, 1, 0, 1]
+    trusted = [True, False] * 3
+    model = flipcert.PartitionEnsemble(Own(), 2, partition=[0, 0, 0, 1, 1, 1]).fit(X, y, trusted=trusted)
+    assert [own.seen_ for own in model.estimators_] == [(X.dtype, trusted[:3]), (X.dtype, trusted[3:])]

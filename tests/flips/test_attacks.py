@@ -114,6 +114,20 @@ def test_an_attack_is_replayed_and_what_does_not_work_is_not_told(monkeypatch):
         flipcert.cheapest_flips(weights, labels, 2)
 
 
+def test_each_attack_is_replayed_on_the_labels_as_they_were():
+    labels = flipcert.labels.labels.Labels.of(np.array([0, 1, 1]), 3)
+    replay, flips, offset = attack.Replay(labels), flipcert.results.witness.Witness.of, np.zeros(3)
+    for weights in (np.array([3.0, 2.0, 2.0]), np.array([3.0, 2.0, 2.0]) * 5e-324):
+        assert replay.winner(flips([(0, 2), (1, 2)]), weights, offset) == 2
+        assert replay.winner(flips([(1, 0)]), weights, offset) == 0
+        assert replay.winner(flips([]), weights, offset) == 1
+    # So close that only integers tell which class wins.
+    close = np.array([1.0, 2.0**-60, 1.0])
+    assert replay.winner(flips([]), close, offset) == 1
+    assert replay.winner(flips([(1, 0)]), close, offset) == 0
+    assert labels.codes.tolist() == labels.coded.codes.tolist() == [0, 1, 1]
+
+
 def test_integers_are_left_out_where_doubles_decide(monkeypatch):
     def never(*_):
         raise AssertionError("a row of clear weights in integers")

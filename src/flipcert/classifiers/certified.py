@@ -111,12 +111,24 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        return self._fit_to(X, y, trusted, source)
+
+    def _fit_to(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | Annotations,
+        trusted: ArrayLike | None = None,
+        source: ArrayLike | None = None,
+        checked: bool = False,
+    ) -> Self:
+        """``fit``; inputs and labels that were ``checked`` with others are taken as they are."""
         # Whoever is refused is not fitted, whatever was before.
         self.__dict__.pop("_description", None)
         self._check_parameters()
         if isinstance(y, Annotations) and (reason := self._refusal_of_annotations()) is not None:
             raise ValueError(f"y must hold one label for each row of X; got Annotations, but {reason}.")
-        training = read_training_set(self, X, y, trusted, source, dtype=self._input_types, copy=self._copies_inputs)
+        types, copies = self._input_types, self._copies_inputs
+        training = read_training_set(self, X, y, trusted, source, dtype=types, copy=copies, checked=checked)
         self.classes_, self._labels = training.classes, training.labels
         self._has_annotations = training.annotations is not None
         self._fit(training)

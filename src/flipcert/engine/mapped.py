@@ -105,9 +105,14 @@ def mapped_rows(
 
 
 def joined(parts: list[Any]) -> Any:
-    """All rows one after the other; in a scratch file, if they lie in files and are together larger than the budget."""
+    """All rows one after the other; in a scratch file, if they lie in files and are together larger than the budget.
+
+    Parts that are all of one array, side by side, are that array.
+    """
     if any(isinstance(part, SparseRows) for part in parts):
         return SparseRows.join(parts)
+    if (whole := _whole(parts)) is not None:
+        return whole
     if sum(part.nbytes for part in parts) <= memory_budget() or any(_mapping(part) is None for part in parts):
         return np.concatenate(parts)
     result = scratch((sum(part.shape[0] for part in parts), *parts[0].shape[1:]), parts[0].dtype)
@@ -119,6 +124,21 @@ def joined(parts: list[Any]) -> Any:
             give_back(to)
         begin += part.shape[0]
     return result
+
+
+def _whole(parts: list[NDArray[Any]]) -> NDArray[Any] | None:
+    """The array that the parts are rows of, if these are all of its rows, one after the other."""
+    whole: Any = parts[0].base
+    if not isinstance(whole, np.ndarray) or not whole.flags.c_contiguous:
+        return None
+    begin = _address(whole)
+    end = begin + whole.nbytes
+    for part in parts:
+        alike = part.dtype == whole.dtype and part.shape[1:] == whole.shape[1:] and part.flags.c_contiguous
+        if part.base is not whole or not alike or _address(part) != begin:
+            return None
+        begin += part.nbytes
+    return whole if begin == end else None
 
 
 def _mapping(X: NDArray[Any]) -> np.memmap[Any, Any] | None:

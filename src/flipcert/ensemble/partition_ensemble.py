@@ -25,12 +25,12 @@ from flipcert.ensemble.gathering import gathered
 from flipcert.ensemble.parts import cut, numbers_of_labels
 from flipcert.ensemble.ranking import require_scores
 from flipcert.ensemble.sharing import assign_buckets, check_copies, users_of_buckets
-from flipcert.ensemble.voters import check_base, fit_voter, is_label_linear
+from flipcert.ensemble.voters import VoterFit, check_base, is_label_linear
 from flipcert.ensemble.votes.ballots import Ballots
 from flipcert.ensemble.votes.reach import Buckets
 from flipcert.ensemble.white_box import WhiteBox
 from flipcert.flips.costs import KINDS
-from flipcert.labels.steps import final_step, require_classifier, takes_a_kernel_matrix, takes_sparse
+from flipcert.labels.steps import final_step, require_classifier, takes_a_kernel_matrix, takes_sparse, transforms
 from flipcert.labels.threats import FLIPS, Threat
 from flipcert.labels.training_set import TrainingSet, read_test_inputs
 from flipcert.labels.validation import check_choice
@@ -175,8 +175,9 @@ class PartitionEnsemble(CertifiedClassifier):
         self._rule = self.partition if isinstance(self.partition, str) else "given"
         check_base(self.estimator, self.classes_)
         fitted = counted(users.shape[0], "partitions")
-        parts = cut(training, self.partition_, users, pairwise, deals_labels)
-        voters = map_tasks(partial(fit_voter, self.estimator, self.classes_), parts, self.n_jobs, done=fitted)
+        held = is_label_linear(self.estimator) and not transforms(self.estimator)
+        parts = cut(training, self.partition_, users, pairwise, deals_labels, held)
+        voters = map_tasks(VoterFit.of(self.estimator, self.classes_), parts, self.n_jobs, done=fitted)
         buckets = Buckets(numbers_of_labels(training, self.partition_, deals_labels), users, self._labels)
         self.electorate_ = gathered(self.estimator, voters, self.classes_, self.vote, buckets, pairwise, self.n_jobs)
         self.estimators_ = [voter.estimator for voter in voters]

@@ -61,17 +61,23 @@ def cut(
     users: NDArray[np.int64],
     pairwise: bool,
     deals_labels: bool = False,
+    held: bool = False,
 ) -> Iterator[Part]:
     """All parts, given the bucket of each row, or of each label of a row; of a kernel matrix, columns are cut too.
 
     ``users`` are the parts that each bucket is in, one row a bucket: itself, unless parts share buckets. A row with
-    labels in several partitions is in each of these.
+    labels in several partitions is in each of these. Inputs that are ``held`` by voters lie side by side, so
+    that one product of all voters need not copy them.
     """
     inputs, sources, annotations = training.inputs, training.labels.sources, training.annotations
     n_partitions, apart = users.shape[0], users.shape[1] == 1
+    by_row = not pairwise and apart and (annotations is None or not deals_labels)
     # Rows of a training set larger than memory are not gathered for each partition: they lie together in a file.
-    in_file = is_large(inputs) and not pairwise and apart and (annotations is None or not deals_labels)
-    together = RowsByPartition(inputs, numbers, n_partitions) if in_file else None
+    together = RowsByPartition(inputs, numbers, n_partitions) if is_large(inputs) and by_row else None
+    # Those that are held go to one array side by side, each to its place by whoever wants it first.
+    in_memory = held and by_row and together is None and isinstance(inputs, np.ndarray)
+    room = np.empty(inputs.shape, inputs.dtype) if in_memory else None
+    begin = 0
     of_labels = numbers_of_labels(training, numbers, deals_labels)
 
     def selected(values: NDArray[Any] | None, members: NDArray[np.int64]) -> SelectedRows | None:
@@ -88,6 +94,9 @@ def cut(
             labels, rows = annotations.some(members, number)
         if together is not None:
             own = together[number]
+        elif room is not None:
+            own = SelectedRows(inputs, rows, room[begin : begin + rows.size])
+            begin += rows.size
         else:
             own = SelectedRows(inputs, np.ix_(rows, rows) if pairwise else rows)
         yield Part(

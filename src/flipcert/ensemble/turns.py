@@ -11,12 +11,17 @@ from flipcert.labels.randomness import contents
 _TURN = Lock()
 
 
-def turn_of(estimator: Any) -> AbstractContextManager[Any]:
-    """What a thread has to hold while it fits the estimator: the turn, or nothing."""
+def takes_turns(estimator: Any) -> bool:
+    """Whether fits of copies of an estimator must not run beside each other."""
     inside = [value for _, value in contents(estimator)]
     # An ensemble inside takes turns itself, in threads of its own, and would wait for ever.
     waits = any(type(value).__name__ == "PartitionEnsemble" for value in inside)
-    return _TURN if not waits and any(_shares_random_numbers(value) for value in inside) else nullcontext()
+    return not waits and any(_shares_random_numbers(value) for value in inside)
+
+
+def turn(taken: bool) -> AbstractContextManager[Any]:
+    """What a thread has to hold while it fits such an estimator, or nothing, if it is another."""
+    return _TURN if taken else nullcontext()
 
 
 def _shares_random_numbers(value: Any) -> bool:

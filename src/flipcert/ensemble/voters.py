@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from flipcert.classifiers.certified_by_weights import CertifiedByWeights
 from flipcert.engine.sparse import dense
 from flipcert.ensemble.parts import Part
-from flipcert.ensemble.turns import turn_of
+from flipcert.ensemble.turns import takes_turns, turn
 from flipcert.labels.annotations import Annotations
 from flipcert.labels.encoding import predicted_indices, refuse_other_classes
 from flipcert.labels.known_transformers import is_label_free
@@ -110,7 +111,7 @@ def check_base(estimator: Any, classes: NDArray[Any]) -> None:
     """Refuse a base classifier that has another label space, proves nothing, or votes by chance."""
     refuse_other_classes(estimator, classes, "PartitionEnsemble")
     seeded = clone(estimator)
-    _seed(seeded, 0)
+    _seed(seeded, _unseeded(seeded), 0)
     chance = next(chances(seeded), None)
     if chance is not None:
         # A vote that changes by itself proves nothing.
@@ -122,22 +123,49 @@ def check_base(estimator: Any, classes: NDArray[Any]) -> None:
         require_proven(final_step(estimator), "flip_costs")
 
 
-def fit_voter(estimator: Any, classes: NDArray[Any], part: Part) -> Voter:
-    """Fit a copy of a checked estimator on one partition; one without samples votes for the first class."""
-    members, rows, y = part.members.values, part.rows.values, part.targets.values
-    trusted = None if part.trusted is None else part.trusted.values
-    can_turn = bool(members.size) and (trusted is None or not bool(trusted.all()))
-    if members.size == 0:
-        return Voter(ConstantVote(classes[0]), members, can_turn, rows)
-    model = clone(estimator)
-    _seed(model, part.number)
-    if is_white_box(estimator):
-        _fit_white_box(model, part, y, classes, trusted)
-        return Voter(model, members, can_turn, rows, issparse(part.inputs.values))
-    if np.unique(y).size == 1:
-        return Voter(ConstantVote(y[0]), members, can_turn, rows)
-    with turn_of(model):
-        return Voter(model.fit(part.inputs.values, y), members, can_turn, rows, issparse(part.inputs.values))
+@dataclass(frozen=True, eq=False)
+class VoterFit:
+    """Fits a copy of a checked estimator on one partition; what all copies have in common is found once.
+
+    Attributes
+    ----------
+    estimator : estimator
+    classes : ndarray
+        The label space.
+    unseeded : sequence of str
+        Parameters of the estimator that the number of the partition becomes.
+    takes_turns : bool
+        Whether fits must not run beside each other.
+    """
+
+    estimator: Any
+    classes: NDArray[Any]
+    unseeded: Sequence[str]
+    takes_turns: bool
+
+    @classmethod
+    def of(cls, estimator: Any, classes: NDArray[Any]) -> VoterFit:
+        """Look at a copy, which knows of no earlier fit."""
+        model = clone(estimator)
+        return cls(estimator, classes, _unseeded(model), takes_turns(model))
+
+    def __call__(self, part: Part) -> Voter:
+        """Fit one voter; one without samples votes for the first class."""
+        members, rows, y = part.members.values, part.rows.values, part.targets.values
+        trusted = None if part.trusted is None else part.trusted.values
+        can_turn = bool(members.size) and (trusted is None or not bool(trusted.all()))
+        if members.size == 0:
+            return Voter(ConstantVote(self.classes[0]), members, can_turn, rows)
+        model = clone(self.estimator)
+        _seed(model, self.unseeded, part.number)
+        if is_white_box(self.estimator):
+            with turn(self.takes_turns):
+                _fit_white_box(model, part, y, self.classes, trusted)
+            return Voter(model, members, can_turn, rows, issparse(part.inputs.values))
+        if np.unique(y).size == 1:
+            return Voter(ConstantVote(y[0]), members, can_turn, rows)
+        with turn(self.takes_turns):
+            return Voter(model.fit(part.inputs.values, y), members, can_turn, rows, issparse(part.inputs.values))
 
 
 def _fit_white_box(
@@ -161,11 +189,12 @@ def _fit_white_box(
     labels: NDArray[Any] | Annotations = y
     if part.annotations is not None:
         labels, told = part.annotations, {}
+    inputs = part.inputs.values
     try:
-        with turn_of(model):
-            model.fit(
-                part.inputs.values, labels, **{f"{step}{name}": own for name, own in told.items() if name in taken}
-            )
+        if labels is y and _are_as_fit_takes_them(inputs, model):
+            model._fit_to(inputs, y, **told, checked=True)
+        else:
+            model.fit(inputs, labels, **{f"{step}{name}": own for name, own in told.items() if name in taken})
     except ValueError as error:
         raise ValueError(f"partition {number} could not be fitted: {error}") from error
     classifier = final_step(model)
@@ -189,9 +218,25 @@ def _parameters_of_fit(kind: Any) -> frozenset[str]:
     return frozenset(inspect.signature(kind.fit).parameters)
 
 
-def _seed(model: Any, number: int) -> None:
-    """Seed whatever is random in the estimator and has no seed."""
+def _are_as_fit_takes_them(inputs: Any, model: Any) -> bool:
+    """Whether inputs that an ensemble has checked need no second look: ``fit`` of the model would leave them alone."""
+    return (
+        isinstance(model, CertifiedByWeights)
+        and type(model).fit is CertifiedByWeights.fit
+        and isinstance(inputs, np.ndarray)
+        and inputs.dtype in model._input_types
+        and inputs.flags.c_contiguous
+        and not model._copies_inputs
+    )
+
+
+def _unseeded(model: Any) -> list[str]:
+    """Whatever is random in the estimator and has no seed."""
     parameters = model.get_params(deep=True).items()
-    seeds = [name for name, value in parameters if f"__{name}".endswith("__random_state") and value is None]
-    if seeds:
-        model.set_params(**dict.fromkeys(seeds, number))
+    return [name for name, value in parameters if f"__{name}".endswith("__random_state") and value is None]
+
+
+def _seed(model: Any, unseeded: Sequence[str], number: int) -> None:
+    """Seed such parameters."""
+    if unseeded:
+        model.set_params(**dict.fromkeys(unseeded, number))

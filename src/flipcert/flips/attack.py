@@ -101,7 +101,7 @@ def change_predictions(weights: NDArray[Any], labels: Labels, offset: NDArray[np
 
     Row by row, as radii are found: what closes the gap is then still on the ladder.
     """
-    ladder = new_ladder(labels.n_labels, labels.n_classes)
+    ladder, replay = new_ladder(labels.n_labels, labels.n_classes), Replay(labels)
     witnesses: list[Witness | None] = []
     for t in range(weights.shape[0]):
         own = slice(t, t + 1)
@@ -113,17 +113,34 @@ def change_predictions(weights: NDArray[Any], labels: Labels, offset: NDArray[np
             row = IntegerRow(weights[t], labels, offset[t])
             cost, first, winner, _ = row.run(cheapest_change, 0, labels.unreachable)
             witness = row.recorded(cost) if winner >= 0 else None
-        if witness is not None and winner_under(witness, weights[t], labels, offset[t]) == first:
+        if witness is not None and replay.winner(witness, weights[t], offset[t]) == first:
             raise CertificateError("a witness did not change the prediction when replayed; please report this row.")
         witnesses.append(witness)
     return witnesses
 
 
-def winner_under(witness: Witness, weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64]) -> int:
-    """The class that one row is given once the flips are made: all weights are added up again, exactly."""
-    codes = witness.apply(labels.codes)
-    after = replace(labels, codes=codes, coded=labels.coded._replace(codes=codes.astype(np.int32)))
-    return int(score_block(weights[None], after, offset[None])[1][0])
+class Replay:
+    """Tells which class a row is given once flips are made: all weights are added up again, exactly.
+
+    One copy of the labels serves all attacks, as each changes few of them, which are put back.
+    """
+
+    def __init__(self, labels: Labels) -> None:
+        self._before = labels
+        coded = labels.coded._replace(codes=labels.coded.codes.copy())
+        self._after = replace(labels, codes=labels.codes.copy(), coded=coded)
+
+    def winner(self, witness: Witness, weights: NDArray[Any], offset: NDArray[np.float64]) -> int:
+        """The class of one row after the attack."""
+        self._set(witness.indices, witness.labels)
+        try:
+            return int(score_block(weights[None], self._after, offset[None])[1][0])
+        finally:
+            self._set(witness.indices, self._before.codes[witness.indices])
+
+    def _set(self, indices: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+        self._after.codes[indices] = codes
+        self._after.coded.codes[indices] = codes
 
 
 def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float64], target: int) -> Witness | None:
@@ -138,7 +155,7 @@ def reach_class(weights: NDArray[Any], labels: Labels, offset: NDArray[np.float6
             continue
         witness = Witness.of([]) if row.prediction == target else _best_witness(row, target)
         if witness is not None:
-            replayed = winner_under(witness, weights, labels, offset)
+            replayed = Replay(labels).winner(witness, weights, offset)
             if replayed != target:
                 raise CertificateError(f"a witness reached class {replayed}, not {target}; please report this row.")
         return witness
@@ -156,7 +173,7 @@ def attack_of_cost(
             break
     else:
         witness = cheapest_attack(IntegerRow(weights, labels, offset), target, cost, cost + 1, time_limit)
-    if witness is None or winner_under(witness, weights, labels, offset) != target:
+    if witness is None or Replay(labels).winner(witness, weights, offset) != target:
         raise CertificateError(f"class {target} was not reached with {cost} flips; please report this row.")
     return witness
 

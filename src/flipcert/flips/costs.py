@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flipcert.flips._jit import blocks, reach
 from flipcert.flips._jit.ladder import Ladder, new_ladder
+from flipcert.flips._jit.select import STRIP
 from flipcert.flips.rows import IntegerRow
 from flipcert.flips.solver import exact_cost
 from flipcert.labels.labels import Labels, check_labels
@@ -195,7 +196,8 @@ def score_block(
     scores = np.zeros((n_rows, labels.n_classes))
     prediction = np.zeros(n_rows, np.int64)
     decided = np.zeros(n_rows, np.bool_)
-    ladder = new_ladder(labels.n_labels, labels.n_classes)
+    # Scores need no rungs, only room for the largest weight of every strip.
+    ladder = new_ladder(labels.n_labels // STRIP, labels.n_classes)
     blocks.score_rows(weights, labels.coded, offset, ladder, scores, prediction, decided)
     for t in np.flatnonzero(~decided):
         prediction[t] = IntegerRow(weights[t], labels, offset[t]).prediction

@@ -59,6 +59,8 @@ class RowsOfOpenSpace(RowsBehind):
         """Fewest flips that change the prediction of each row; None if nothing does."""
         witnesses = self._rows.witnesses()
         cost = np.array([self._labels.unreachable if own is None else len(own) for own in witnesses])
+        if np.all(cost < self._labels.flips_to_empty.min()):
+            return witnesses  # no class can go, so nobody has to be told what is predicted now
         for t, change in self._other_changes(self._rows.scores()[1], cost):
             witnesses[t] = change.witness
         return witnesses

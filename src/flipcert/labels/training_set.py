@@ -58,19 +58,25 @@ def read_training_set(
     *,
     dtype: Sequence[DTypeLike] = (np.float64, np.float32),
     copy: bool = False,
+    checked: bool = False,
 ) -> TrainingSet:
     """Check and encode the arguments of ``fit``, in the label space that the estimator names or ``y`` shows.
 
     Whatever estimators have in common is read here: ``n_jobs`` (where there is one), ``classes``, and all that ``fit``
     takes. scikit-learn's ``n_features_in_`` and ``feature_names_in_`` are set. Inputs of any other ``dtype`` become the
-    first one; ``copy`` is for who looks at them again after ``fit``.
+    first one; ``copy`` is for who looks at them again after ``fit``. Arrays that were ``checked`` with others, as
+    parts of an ensemble are, and have such a type, are taken as they are.
     """
     check_n_jobs(getattr(estimator, "n_jobs", None))
     annotations = y if isinstance(y, Annotations) else None
     if annotations is not None:
         _refuse_beside_annotations(trusted, "trusted")
         _refuse_beside_annotations(source, "source")
-    inputs, targets = _check_data(estimator, X, y, list(dtype), copy)
+    if checked:
+        inputs, targets = np.asarray(X), np.asarray(y)
+        estimator.n_features_in_ = inputs.shape[1]
+    else:
+        inputs, targets = _check_data(estimator, X, y, list(dtype), copy)
     classes, codes = encode_labels(targets, estimator.classes)
     if annotations is not None:
         mask, sources = annotations.trusted, annotations.sources

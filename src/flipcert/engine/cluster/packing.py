@@ -30,16 +30,17 @@ _SAMPLE, _SAMPLE_EVERY, _FEWEST_SAMPLES, _MOST_SAMPLES = 4096, 2**24, 4, 64
 
 
 class SelectedRows:
-    """Some rows of an array. Of a memory-mapped one only their numbers travel.
+    """Some rows of an array. Of a memory-mapped one only their numbers travel. Where there is ``room``, they go there.
 
     >>> SelectedRows(np.arange(6).reshape(3, 2), np.array([2, 0])).values
     array([[4, 5],
            [0, 1]])
     """
 
-    def __init__(self, source: NDArray[Any], index: Any) -> None:
+    def __init__(self, source: NDArray[Any], index: Any, room: NDArray[Any] | None = None) -> None:
         self._source = source
         self._index = index
+        self._room = room
         self._taken: weakref.ref[NDArray[Any]] | None = None
 
     @property
@@ -47,9 +48,13 @@ class SelectedRows:
         """The rows themselves: the same array as before, if somebody has kept it."""
         values = self.kept
         if values is None:
-            values = self._source[self._index]
+            values = self._source[self._index] if self._room is None else self._in_room()
             self._taken = weakref.ref(values)
         return values
+
+    def _in_room(self) -> NDArray[Any]:
+        """The rows, written to their room; numbers are in range, and a mode that refuses others takes a copy."""
+        return np.take(self._source, self._index, axis=0, out=self._room, mode="clip")
 
     @property
     def kept(self) -> NDArray[Any] | None:

@@ -34,7 +34,7 @@ SHORT = 64
 # Of rows up to this length a few largest gains are picked without a ladder, of those with negative weights up to SHORT.
 PICKED = 512
 # The largest weight of every strip is noted, so that strips without a rung are never looked at again.
-_STRIP = 64
+STRIP = 64
 # Strips of gains to pick are shorter: one is looked through again for every gain it gave.
 _FEWER = 16
 # Histograms look at this many weights at least, and at one of this many at least.
@@ -98,14 +98,14 @@ def sum_of_magnitudes(row):
 def _note_tops(row, tops):
     """Note the largest magnitude of every strip; return the largest of all."""
     zero = row[0] - row[0]
-    n_full = row.size // _STRIP
+    n_full = row.size // STRIP
     for strip in range(n_full):
         top = zero
-        for i in range(_STRIP):
-            top = max(top, abs(row[_STRIP * strip + i]))
+        for i in range(STRIP):
+            top = max(top, abs(row[STRIP * strip + i]))
         tops[strip] = top
     top = zero
-    for i in range(_STRIP * n_full, row.size):
+    for i in range(STRIP * n_full, row.size):
         top = max(top, abs(row[i]))
     tops[n_full] = top
     largest = 0.0
@@ -234,9 +234,9 @@ def fill(ladder, row, labels, n_classes):
     size = 0
     lowest, largest = np.inf, 0.0
     lowest_floor = ladder.numbers[DEEPEST, 0] / 2.0
-    for strip in range(row.size // _STRIP + 1):
+    for strip in range(row.size // STRIP + 1):
         if tops[strip] > lowest_floor:
-            for i in range(_STRIP * strip, min(_STRIP * (strip + 1), row.size)):
+            for i in range(STRIP * strip, min(STRIP * (strip + 1), row.size)):
                 weight = abs(np.float64(row[i]))
                 if weight > lowest_floor and movable[i]:
                     group = 2 * np.int64(codes[i]) + (1 if row[i] < 0 else 0)
