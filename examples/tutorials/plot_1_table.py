@@ -133,11 +133,16 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# The same without a line of Python, from two files:
+# Much the same without a line of Python, from two files (the columns of hospitals are
+# standardised there, too):
 #
 # .. code-block:: sh
 #
-#    flipcert certify train.csv test.csv --label diagnosis --scale standard
+#    flipcert certify train.csv test.csv --label diagnosis --impute median \
+#        --encode onehot --scale standard --model ridge --kernel linear --reg 10 \
+#        --classes benign,malignant
+#
+# ``flipcert inspect train.csv test.csv`` names the options that these files need.
 #
 # Next: `text <plot_2_text.html>`_, or how to :doc:`choose a model
 # </docs/howto/choose>`.
