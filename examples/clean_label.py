@@ -11,7 +11,7 @@ X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=360, ra
 
 
 def votes_and_costs(X_train, y_train, X_test, partition, epsilon):
-    """Votes by the largest sum of inner products with a class; how many samples must move to change each."""
+    """Votes by sums of inner products; how many samples must move to change each."""
     votes, costs = [], []
     # A sample that moves by epsilon in every feature moves the score of its class by at most this.
     reach = epsilon * np.abs(X_test).sum(axis=1)[:, None]

@@ -9,7 +9,7 @@ import flipcert
 
 
 def is_robust(model, X, n_flips):
-    """Whether n_flips flips leave the majority of the neighbours as it is: each closes its lead by two."""
+    """Whether the majority of the neighbours stays: each flip closes its lead by two."""
     votes = np.sort(model.predict_proba(X) * model.n_neighbors, axis=1).round()
     return votes[:, -1] - votes[:, -2] > 2 * n_flips
 

@@ -58,8 +58,8 @@ model = make_pipeline(
 model.fit(X_train, y_train)
 
 # %%
-# The question
-# ------------
+# The certificate
+# ---------------
 #
 # One line certifies all test points. In a notebook the result shows itself as a card.
 
@@ -72,8 +72,8 @@ certificates
 print(certificates.summary(y_test))
 
 # %%
-# The curve is the whole answer: for every size of attack, the share of test points that
-# are right *and* proven to stay so. Its left end is the accuracy.
+# The curve has the whole answer: for every size of attack, the share of test points
+# that are right *and* proven to stay so. Its left end is the accuracy.
 
 figure = certificates.plot(y_test)
 
@@ -98,9 +98,10 @@ print(f"before: {before}; after: {model.predict(patient)[0]}")
 # --------------------------
 #
 # Areas are in the hundreds, smoothness in hundredths. Without scaling, the largest
-# columns decide everything. The kernel SVM, which averages (:doc:`/docs/promises`),
-# then gives one answer to everybody, however many labels are flipped: robust, and
-# useless. A radius says nothing about accuracy; look at both.
+# columns decide everything. The kernel SVM is a mean of kernels
+# (:doc:`/docs/promises`), and suffers most: it calls every tumour malignant, which is
+# right for fewer of them than to call all benign. A radius says nothing about accuracy:
+# such a model may withstand many flips, or few, as here. Look at both.
 
 scaled = ColumnTransformer(
     [("numbers", make_pipeline(SimpleImputer(), StandardScaler()), numbers)]
@@ -132,11 +133,16 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# The same without a line of Python, from two files:
+# Much the same without a line of Python, from two files (the columns of hospitals are
+# standardised there, too):
 #
 # .. code-block:: sh
 #
-#    flipcert certify train.csv test.csv --label diagnosis --scale standard
+#    flipcert certify train.csv test.csv --label diagnosis --impute median \
+#        --encode onehot --scale standard --model ridge --kernel linear --reg 10 \
+#        --classes benign,malignant
+#
+# ``flipcert inspect train.csv test.csv`` names the options that these files need.
 #
 # Next: `text <plot_2_text.html>`_, or how to :doc:`choose a model
 # </docs/howto/choose>`.

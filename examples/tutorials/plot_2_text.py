@@ -2,9 +2,10 @@
 Text
 ====
 
-Short texts, a class for each, and the question how many of these classes were assigned
-by somebody with a purpose. The texts are real and already on your disk: docstrings of
-NumPy, SciPy and scikit-learn. Which library does one come from?
+Short texts, each with a label, and some of these labels may have been chosen to
+mislead. How many would it take to change what is said of a new text? The texts are real
+and already on your disk: docstrings of NumPy, SciPy and scikit-learn. Which of the
+three does one come from?
 """
 
 import inspect
@@ -52,9 +53,9 @@ for library in things:
 #
 # Words are counted and weighed by how rare they are, and 100 directions are kept;
 # ``random_state`` makes the fit repeatable, which a certificate needs. None of the
-# steps looks at a label, whichever labels there are. How many directions there should
-# be, and how much regularisation, was settled beforehand: a search over labels that an
-# attacker may have touched would void the proof.
+# steps looks at a label. How many directions there should be, and how much
+# regularisation, was settled beforehand: a search over labels that an attacker may have
+# touched would void the proof.
 
 words = make_pipeline(
     TfidfVectorizer(sublinear_tf=True, min_df=2, stop_words="english"),
@@ -69,11 +70,11 @@ certificates = flipcert.certify(model, X_test)
 print(certificates.summary(y_test))
 
 # %%
-# The kernel decides what a flip can do
-# -------------------------------------
+# Regularisation decides what a flip can do
+# -----------------------------------------
 #
-# More regularisation lets every prediction rest on more texts, and costs some accuracy
-# at most. All of these are exact.
+# The more regularisation, the more texts a prediction rests on. Here it hardly costs
+# accuracy. All of these radii are exact.
 
 figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 flips = np.arange(0, 61)
@@ -93,25 +94,25 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
-# Whoever picks the largest of these by the *test* labels has used labels, too. That is
-# fine if these are your own; it is not if they come from the same hands.
+# Choosing ``reg`` from this figure would use the *test* labels. That is fine if these
+# are your own. It is not if they come from the same hands as the training labels.
 #
 # Which texts would an attacker relabel?
 # --------------------------------------
 #
-# The witness names them, most influential first. To somebody who audits labels it is a
+# The witness names them, the most influential first. If you audit labels, it is a
 # reading list.
 
 right = np.flatnonzero(certificates.prediction == y_test)
 point = right[np.argsort(certificates.radius[right], kind="stable")[len(right) // 3]]
 (attack,) = flipcert.worst_flips(model, X_test[[point]])
-print(f"{certificates.prediction[point]}: {' '.join(X_test[point].split())[:90]} ...")
+print(f"{certificates.prediction[point]}: {' '.join(X_test[point].split())[:70]} ...")
 print(
     f"no {certificates.radius[point]} flips change it; {len(attack)} do, first of them:"
 )
 for index, new in list(zip(attack.indices, attack.labels, strict=True))[:4]:
     print(
-        f"  {y_train[index]:>7} -> {new:<7} {' '.join(X_train[index].split())[:80]} ..."
+        f"  {y_train[index]:>7} -> {new:<7} {' '.join(X_train[index].split())[:60]} ..."
     )
 
 # %%

@@ -54,8 +54,8 @@ print(
 print("but", in_people.median_certified_robustness(y_test), "corrupt people")
 
 # %%
-# A radius that looks comfortable in labels is broken by a single one of the busiest
-# people. ``source_powers`` tells how many test points each of them could change alone.
+# A radius that looks comfortable in labels is broken by one busy person.
+# ``source_powers`` tells how many test points each of them could change alone.
 
 ids, counts, points = model.source_powers(X_test)
 figure, axis = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
@@ -70,12 +70,12 @@ plt.show()
 # Two remedies, both label-free
 # -----------------------------
 #
-# *Capped weights*: beside others on the same picture, a label counts the less the more
-# its giver has given. How much somebody has labelled says nothing about *what* was
-# labelled, so this is no use of labels.
+# *Capped weights*: beside others on the same picture, a label counts less if its giver
+# has given many. Only the number of labels matters, not what they say, so no label is
+# used.
 #
-# *Partitions by person*: all labels of a person go to one of ten voters, who has one
-# vote.
+# *Partitions by person*: there are ten voters with one vote each, and all labels of a
+# person go to the same voter.
 
 capped = flipcert.KernelRidge("linear", reg=10.0, classes=range(10))
 capped.fit(X_train, flipcert.Annotations.capped(row, label, person, cap=20))
@@ -100,6 +100,8 @@ axis.legend(frameon=False)
 plt.show()
 
 # %%
+# Both remedies help, the ten voters most, and neither costs much accuracy here.
+#
 # **Accounts are not people.** Whoever holds several ids counts as several sources. If
 # ids may belong together, give a coarser one (a vendor, a week of uploads), and the
 # radius counts those.

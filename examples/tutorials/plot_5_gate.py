@@ -60,12 +60,12 @@ def run(command):
 # ------------
 #
 # Say what has to be proven. Shares are compared as fractions, never rounded.
-# ``--classes`` names the label space: read from the labels, it would be in an
-# attacker's hands.
+# ``--classes`` names the label space, so that no attacker can change it by removing a
+# class from the labels.
 #
-# In earnest, requirements come from what you need, before anything is run. Those here
-# did not: this page asked for 0.8 at first, the model reached 0.743, and 0.7 was put
-# there so that a gate can be seen to open. On a build server, that was a failed gate.
+# Requirements should come from what you need, before anything is run. Those here did
+# not: this page asked for 0.8 at first, and the model reached 0.743. We put 0.7 there
+# to show a gate that opens. On a build server, that would have been a failed gate.
 
 certify = (
     "flipcert certify train.csv test.csv --label cultivar --quiet "
@@ -76,16 +76,16 @@ code = run(f"{certify} --out good {gate} --junit good.xml")
 assert code == 0
 
 # %%
-# The next morning somebody has changed the model: less regularisation, hardly another
-# accuracy. Every test of accuracy would let it through.
+# The next morning somebody has changed the model: less regularisation, and the same
+# accuracy. A test of accuracy lets it through. The gate does not.
 
 changed = certify.replace("--reg 10", "--reg 0.01")
 code = run(f"{changed} --out bad --require accuracy>=0.9 {gate} --junit bad.xml")
 assert code == 1
 
 # %%
-# The JUnit file has one test case a requirement, for whatever shows test results where
-# you build.
+# The JUnit file has one test case for each requirement. Build servers show it like any
+# other test result.
 
 for case in ElementTree.parse(folder / "bad.xml").getroot().iter("testcase"):
     print("failed" if len(case) else "passed", case.get("name"))
@@ -134,6 +134,6 @@ plt.show()
 #        --require "certified-accuracy@5>=0.7" --require "median-radius>=8"
 #        --junit gate.xml
 #
-# All metrics are in :doc:`/docs/cli`. A gate is a test like any other: settle the
-# numbers before you look at the results, as this page did not, and do not tune the
-# model on the labels until it passes.
+# All metrics are in :doc:`/docs/cli`. A gate is a test like any other. Settle the
+# numbers before you look at the results (this page did not), and do not tune the model
+# on the labels until it passes.

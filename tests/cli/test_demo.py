@@ -21,7 +21,8 @@ def test_demo(tmp_path, monkeypatch):
     assert "The one to choose is ridge, reg 1, one model: on average over attacks of 0 to 14 flips" in result.stdout
     assert "Without an attack 95.6 % are right; under 14 flips, 53.1 % are proven to stay so." in result.stdout
     assert (
-        "The largest median radius, 18 flips, has ridge, reg 10, one model. Without an attack 89.7 %" in result.stdout
+        "The largest median radius, 18 flips, is that of ridge, reg 10, one model. Without an attack 89.7 %"
+        in result.stdout
     )
     page = (tmp_path / "demo" / "report.html").read_text()
     assert "This is ridge, reg 1, one model, of the 15 results on this page the one to choose: on average" in page

@@ -249,6 +249,9 @@ def test_every_kind_of_file_is_looked_at(data):
     said, command = advised_for("named.npz", "test.npz")
     assert "'species' looks like it: --label species" in said
     assert re.search(r"who +array +not used", said)
+    said, command = advised_for("named.npz", "test.npz", "--label", "genus")
+    assert "there is no array 'genus' of labels; 'species' looks like it: --label species" in said
+    assert "there are no labels" not in said
     gap = X_TRAIN.copy()
     gap[3, 1] = np.nan
     np.savez("gap.npz", X=np.c_[gap, np.ones(75), np.arange(75)], y=Y_TRAIN)

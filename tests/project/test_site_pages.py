@@ -57,3 +57,13 @@ def test_tables_on_models_are_those_of_the_record():
         text = page.read_text()
         assert "from models.json" in text
         assert text == script["with_tables"](text, record)
+
+
+def test_the_curve_of_the_start_is_that_of_its_code():
+    script = runpy.run_path(str(DOCS / "start_picture.py"))
+    numbers = script["in_numbers"](*script["certificates_of_the_page"]())
+    assert numbers in (DOCS / "start.svg").read_text()
+    described = re.search(r"!\[(.*?)\]\(start\.svg\)", (DOCS / "start.md").read_text())[1]
+    shares = numbers.split()
+    assert [f"0{share}" for share in re.findall(r"\.\d{3}", described)] == [shares[0], shares[10], shares[20]]
+    assert described.endswith(f"0 at {len(shares) - 1}")

@@ -21,8 +21,9 @@ def advise_on_arrays(source: str, given: Meaning, test: str | None = None) -> Ad
     """Look at features and labels of a file without names of columns; an ``.npz`` has names of arrays."""
     held = arrays_in(source)
     is_archive = bool(held)
-    likely = _likely_labels(source, held) if given.label is None and is_archive and "y" not in held else None
-    label = given.label or likely
+    wanted = given.label or "y"
+    likely = _likely_labels(source, held) if is_archive and wanted not in held else None
+    label = likely or given.label
     columns = Columns(label, given.drop, trusted=given.trusted, giver=given.source, id=given.id, impute=True)
     table = read_table(source, columns, labelled=False)
     advised = replace(given, label=label)
@@ -37,7 +38,8 @@ def advise_on_arrays(source: str, given: Meaning, test: str | None = None) -> Ad
         how = "name their array with --label" if is_archive else "give features and labels as X.npy,y.npy"
         advice.obstacles.append(f"there are no labels; {how}, unless these are test points")
     if likely is not None:
-        advice.obstacles.append(f"there is no array 'y' of labels; {likely!r} looks like it: --label {quote(likely)}")
+        way_out = f"{likely!r} looks like it: --label {quote(likely)}"
+        advice.obstacles.append(f"there is no array {wanted!r} of labels; {way_out}")
     for name in held:
         if name not in ("X", label or "y"):
             advice.columns.append(Column(name, "array", table.X.shape[0]))

@@ -162,7 +162,7 @@ def _weakest(c: Certificates, exposure: Exposure) -> Markup:
     """The predictions with the smallest radii."""
     rows, _ = notable_points(c, count=_WEAKEST)
     named = ~np.ma.getmaskarray(c.target)
-    heads = ["row", "predicted", "withstands", "an attack is known of", "to"]
+    heads = ["row", "predicted", "withstands", "broken by", "becomes"]
     cells = [
         [
             f"{row:,}",

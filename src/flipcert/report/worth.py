@@ -208,5 +208,5 @@ def why(standings: Sequence[Standing], start: str | None = None) -> str:
     if rival.median > chosen.median:
         exposure = rival.exposure
         flips = exposure.everything if rival.median == exposure.reach else plural(rival.median, exposure.unit.noun)
-        told += f" The largest median radius, {flips}, has {outside(rival.name)}. {rival.from_end_to_end}."
+        told += f" The largest median radius, {flips}, is that of {outside(rival.name)}. {rival.from_end_to_end}."
     return told
