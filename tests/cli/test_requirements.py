@@ -68,6 +68,13 @@ def test_what_cannot_be_read_is_one_sentence_before_anything_is_certified(data, 
     )
 
 
+def test_what_is_not_asked_for_is_told_before_anything_is_certified(data):
+    for asked in ((), ("--collective", "4,6")):
+        assert "--require collective-share@5>=.5 needs --collective 5, which is not asked for" in refused(
+            "certify", "train.npz", "missing.npz", "--require", "collective-share@5>=.5", *asked
+        )
+
+
 def test_what_cannot_be_told_is_one_sentence():
     with pytest.raises(ValueError, match="needs labels of the test points, and there are none"):
         check("accuracy>=0.5", [1])

@@ -74,7 +74,9 @@ def certify_command(
     wanted = [Requirement.of(text) for text in require]
     if fail_under is not None:
         wanted.append(Requirement.of(f"median-radius>={fail_under}"))
-    if junit is not None and not junit.absolute().parent.is_dir():  # told before anything is certified
+    for own in wanted:  # told before anything is certified
+        own.check_asked(budgets_of(run.collective))
+    if junit is not None and not junit.absolute().parent.is_dir():
         raise ValueError(f"--junit must lie in a folder that exists; got {junit}.")
     (result,) = certify_points(train, test, [settings_of(model, point, data, proof)], data, run, proof, cluster)
     summary = describe_point(result)

@@ -70,7 +70,8 @@ def _tell_all(error: BaseException, command: Callable[..., Any], given: dict[str
 
     from flipcert.report.words import outside
 
-    obstacles = advice.obstacles if len(advice.obstacles) > 1 else []  # one has been told
+    said = str(error).rstrip(".")
+    obstacles = [] if advice.obstacles == [said] else advice.obstacles
     for heading, told in (("All that stands in the way:", obstacles), ("Worth a look:", advice.notes)):
         for number, sentence in enumerate(told):
             if number == 0:

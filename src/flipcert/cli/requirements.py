@@ -59,6 +59,11 @@ class Requirement:
                 f'"certified-accuracy@20>=0.8"; got {text!r}.'
             ) from None
 
+    def check_asked(self, budgets: Sequence[int]) -> None:
+        """Raise ValueError if this is about attacks on all points of a size that is not among the budgets."""
+        if self.metric.startswith("collective-") and self.flips not in budgets:
+            raise ValueError(f"--require {self.text} needs --collective {self.flips}, which is not asked for.")
+
     def check(self, result: Result) -> Outcome:
         """Compare the metric of a result in whole numbers: no share is rounded."""
         value = self._value(result)
@@ -88,16 +93,16 @@ class Requirement:
         return Fraction(int(np.count_nonzero(counts)), len(c))
 
     def _collective_value(self, result: Result) -> Fraction:
-        known = None if result.collective is None else result.collective.certificate
-        places = [] if known is None else np.flatnonzero(known.flips == self.flips).tolist()
-        if known is None or not places:
-            raise ValueError(f"--require {self.text} needs --collective {self.flips}, which is not asked for.")
+        self.check_asked([] if result.collective is None else result.collective.certificate.flips.tolist())
+        assert result.collective is not None
+        known = result.collective.certificate
+        (place,) = np.flatnonzero(known.flips == self.flips)
         if known.counts_correct != _METRICS[self.metric][1]:
             raise ValueError(
                 f"--require {self.text} is about all predictions, but where the test points have labels, those that "
                 "are right are counted; use collective-accuracy@FLIPS."
             )
-        return Fraction(known.n_counted - int(known.changed_at_most[places[0]]), known.n_points)
+        return Fraction(known.n_counted - int(known.changed_at_most[place]), known.n_points)
 
 
 @dataclass(frozen=True)

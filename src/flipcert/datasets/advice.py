@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.datasets.columns import TEXT, Columns
+from flipcert.datasets.columns import BYTES, TEXT, Columns
 from flipcert.datasets.delimited import is_delimited
-from flipcert.datasets.facts import Column, copies, facts
+from flipcert.datasets.facts import Column, copies, facts, is_number
 from flipcert.datasets.feature_advice import compare, left_out, mended
 from flipcert.datasets.meaning import Advice, Meaning, names_of, taken, verb
 from flipcert.datasets.spelling import like_missing
@@ -34,13 +35,15 @@ def advise(table: Table, given: Meaning, test: Table | None = None, labelled: bo
         advice.obstacles.append("it has no rows")
         advice.hopeless = True
         return advice
-    _named(advice)
+    _named(advice, labelled)
     _label(advice, table, labelled)
     _sources(advice)
     rest = [c for c in columns if c.name not in taken(advice.advised)]
     left_out(advice, rest, copies(table, advice.advised.label or "label", rest))
     rest = [c for c in columns if c.name not in taken(advice.advised)]
     mended(advice, rest)
+    advice.notes += _words_for_missing({c.name: table.texts[c.name] for c in rest if c.kind == TEXT})
+    _first_line(advice, table)
     if test is not None:
         compare(advice, rest, facts(test), table, test)
     if not any(c.name not in taken(advice.advised) for c in columns):
@@ -51,8 +54,8 @@ def advise(table: Table, given: Meaning, test: Table | None = None, labelled: bo
 
 
 def noticed(table: Table) -> list[str]:
-    """What deserves a look in a table that is used as it is: classes called NA, columns like ids or like the labels."""
-    told = [] if table.y is None else _like_missing(table.y)
+    """What deserves a look in a table that is used as it is: what is called NA, columns like ids or like the labels."""
+    told = [*([] if table.y is None else _like_missing(table.y)), *_words_for_missing(table.texts)]
     if not table.tabular:
         return told
     columns, labels = facts(table), "\0labels"
@@ -72,16 +75,22 @@ def noticed(table: Table) -> list[str]:
     ]
 
 
-def _named(advice: Advice) -> None:
-    """Columns that are named, and not there."""
+def _named(advice: Advice, labelled: bool) -> None:
+    """Columns that are named, and not there, or that of the labels."""
     present = [c.name for c in advice.columns]
     given = advice.advised
+    label = given.label or "label" if labelled else None
     for option in ("id", "source", "trusted"):
         name = getattr(given, option)
-        if name is not None and name not in present:
-            advice.obstacles.append(f"there is no column {name!r}, which --{option} names; it has {names_of(present)}")
+        if name is not None and (name not in present or name == label):
+            wrong = "the labels are in" if name == label else "there is no"
+            has = "leave it out, or name another" if name == label else f"it has {names_of(present)}"
+            advice.obstacles.append(f"{wrong} column {name!r}, which --{option} names; {has}")
             absent: dict[str, Any] = {option: None}
             advice.advised = replace(advice.advised, **absent)
+    if label in present and label in given.drop:
+        advice.obstacles.append(f"the labels are in column {label!r}, which --drop names; leave it out")
+        advice.advised = given = replace(advice.advised, drop=tuple(name for name in given.drop if name != label))
     gone = [name for name in given.drop if name not in present]
     if gone:
         advice.obstacles.append(f"there is no column {names_of(gone)}, which --drop names; leave it out")
@@ -112,6 +121,8 @@ def _label(advice: Advice, table: Table, labelled: bool) -> None:
             remedy = f", as they are empty, or such as NA among numbers{remedy}; a class may not be called so"
         advice.obstacles.append(f"labels ({wanted!r}) are missing in {where}{remedy}")
         advice.hopeless = True
+    elif label.kind == BYTES:
+        pass  # they may be text: whoever reads them tells
     elif not label.usable or label.has_vectors:
         advice.obstacles.append(f"the labels ({wanted!r}) are {label.kind}, not whole numbers or words")
         advice.hopeless = True
@@ -120,6 +131,26 @@ def _label(advice: Advice, table: Table, labelled: bool) -> None:
         advice.notes.append(f"the labels ({wanted!r}) are {what}, hardly classes; perhaps --label should name another")
     if wanted in table.texts and not label.missing:
         advice.notes += _like_missing(table.texts[wanted].astype(str))
+
+
+def _words_for_missing(texts: Mapping[str, NDArray[Any]]) -> list[str]:
+    """Categories that are called as many programs call what is missing."""
+    return [
+        f"{word!r} is a category of {name!r} here, in {plural(count, 'row')}; if it stands for what is missing, make "
+        f"{'this cell' if count == 1 else 'these cells'} empty in the file"
+        for name, own in texts.items()
+        for word, count in like_missing(np.array([text for text in own if text is not None], str)).items()
+    ]
+
+
+def _first_line(advice: Advice, table: Table) -> None:
+    """A first line that is hardly one of names."""
+    numbers = [c.name for c in advice.columns if is_number(c.name)]
+    if is_delimited(table.source) and len(numbers) * 2 > len(advice.columns):
+        advice.notes.append(
+            f"the first line of the file is read as names of columns, such as {numbers[0]!r}; if it is a row, put a "
+            "line of names before it"
+        )
 
 
 def _like_missing(labels: NDArray[Any]) -> list[str]:

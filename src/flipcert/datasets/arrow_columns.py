@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.datasets.room import check_room
-from flipcert.datasets.table import check_exact, no_id
+from flipcert.datasets.table import LARGEST_WHOLE, check_exact, no_id, no_label, too_large
 
 
 def is_vectors(kind: Any) -> bool:
@@ -23,31 +23,70 @@ def is_numeric(kind: Any) -> bool:
     from pyarrow import types
 
     inner = kind.value_type if is_vectors(kind) else kind
-    return bool(types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_null(inner))
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    return types.is_decimal(kind) or any(is_one(inner) for is_one in kinds)
 
 
-def numbers_of(column: Any, name: str, source: str, first_row: int, exact: bool = True) -> NDArray[Any]:
-    """A column of numbers, or a matrix for a column of vectors; with ``exact``, of numbers that are doubles."""
+def is_boolean(kind: Any) -> bool:
+    """Whether a column of this type holds true or false."""
+    from pyarrow import types
+
+    return bool(types.is_boolean(kind))
+
+
+def type_of(column: Any) -> str:
+    """What a column holds, by its type, however it is packed."""
+    from pyarrow import types
+
+    return str(column.type.value_type if types.is_dictionary(column.type) else column.type)
+
+
+def count_beyond_doubles(column: Any) -> int | None:
+    """Number of different values of a column of whole numbers that doubles cannot tell apart; None for all others."""
+    from pyarrow import compute, types
+
+    if not (types.is_integer(column.type) or types.is_decimal(column.type)):
+        return None
+    ends = compute.min_max(column).as_py()
+    if ends["min"] is None or max(-ends["min"], ends["max"]) <= LARGEST_WHOLE:
+        return None
+    return int(compute.count_distinct(column).as_py())
+
+
+def numbers_of(
+    column: Any, name: str, source: str, first_row: int, exact: bool = True, may_encode: bool = False
+) -> NDArray[Any]:
+    """A column of numbers, or a matrix for a column of vectors; with ``exact``, of numbers that are doubles.
+
+    ``may_encode`` says whether a column of text could be encoded.
+    """
     from pyarrow import types
 
     kind = column.type
     vectors = is_vectors(kind)
     inner = kind.value_type if vectors or types.is_dictionary(kind) else kind
     if not is_numeric(kind):
-        encode = ", or make numbers of categories with --encode onehot" if is_text(column) else ""
+        encode = ", or make numbers of categories with --encode onehot" if may_encode and is_text(column) else ""
         raise ValueError(
             f"column {name!r} of {source} holds {inner}, not numbers; name the labels with --label, "
             f"and leave out other columns with --drop{encode}."
         )
     if not vectors:
         values = column.to_numpy()
+        if types.is_decimal(kind) and exact:
+            large = (row for row, value in enumerate(values) if value is not None and abs(value) > LARGEST_WHOLE)
+            if (row := next(large, None)) is not None:
+                raise too_large(source, values[row], first_row + row, repr(name))
         numbers = values.astype(np.float64) if values.dtype.kind in "Ob" else values
         if exact:
             check_exact(numbers[:, None], source, (name,), first_row)
         return np.asarray(numbers)
     rows = column.combine_chunks()
+    if rows.null_count:
+        row = first_row + int(np.flatnonzero(rows.is_null().to_numpy(zero_copy_only=False))[0])
+        raise ValueError(f"column {name!r} of {source} has no vector in row {row}; fill it in or drop the row.")
     lengths = np.unique(rows.value_lengths().to_numpy(zero_copy_only=False)) if len(rows) else np.array([0])
-    if rows.null_count or lengths.size != 1:
+    if lengths.size != 1:
         raise ValueError(f"the vectors in column {name!r} of {source} must all have the same length.")
     flat = rows.flatten().to_numpy(zero_copy_only=False)
     matrix = np.asarray(flat.astype(np.float64) if flat.dtype.kind == "O" else flat).reshape(len(rows), -1)
@@ -115,8 +154,7 @@ def labels_of(
         )
     column = column.cast(kind)
     if column.null_count:
-        row = first_row + int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise ValueError(f"{source} has no label in row {row}; fill it in or drop the row.")
+        raise no_label(source, column.is_null().to_numpy(), first_row)
     if numbers:
         return np.asarray(column.to_numpy())
     if not texts and not spelled:

@@ -10,12 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.datasets.arrow_columns import ids_of, is_numeric, is_text, labels_of, numbers_of, texts_of
+from flipcert.datasets.arrow_columns import (
+    count_beyond_doubles,
+    ids_of,
+    is_boolean,
+    is_numeric,
+    is_text,
+    labels_of,
+    numbers_of,
+    texts_of,
+    type_of,
+)
 from flipcert.datasets.spelling import labels_of_text
 from flipcert.datasets.table import Table
 
 # What columns hold; others go by their type.
-NUMBERS, TEXT, VECTORS = "numbers", "text", "vectors of length {}"
+NUMBERS, BOOLEANS, TEXT, VECTORS = "numbers", "true or false", "text", "vectors of length {}"
+UNEVEN, BYTES = "vectors, not of one length in every row", "binary"
 HOW_LABELLED = "it must have a column {label!r}, or name another with --label"
 
 
@@ -166,7 +177,8 @@ def table_of(held: Any, source: str, columns: Columns, first_row: int = 0, spell
         if columns.encode and (is_text(held.column(column)) if columns.texts is None else column in columns.texts):
             texts[column] = texts_of(held.column(column), column, source)
         else:
-            own = numbers_of(held.column(column), column, source, first_row)
+            may_encode = columns.texts is None and not columns.encode
+            own = numbers_of(held.column(column), column, source, first_row, may_encode=may_encode)
             features += [column] if own.ndim == 1 else [f"{column}.{i}" for i in range(own.shape[1])]
             values.append(own if own.ndim == 2 else own[:, None])
             tabular |= own.ndim == 1
@@ -193,9 +205,10 @@ def _everything(held: Any, source: str) -> Table:
     features, values = [], [np.empty((held.num_rows, 0))]
     texts: dict[str, NDArray[Any]] = {}
     kinds: dict[str, str] = {}
+    different: dict[str, int] = {}
     for name in held.column_names:
         column = held.column(name)
-        kinds[name] = str(column.type)
+        kinds[name] = type_of(column)
         if is_text(column):
             texts[name] = texts_of(column, name, source)
             kinds[name] = TEXT
@@ -203,13 +216,16 @@ def _everything(held: Any, source: str) -> Table:
             try:
                 own = numbers_of(column, name, source, 0, exact=False)
             except ValueError:
-                kinds[name] = "vectors of several lengths"
+                kinds[name] = UNEVEN
                 continue
-            kinds[name] = NUMBERS if own.ndim == 1 else VECTORS.format(own.shape[1])
+            one = BOOLEANS if is_boolean(column.type) else NUMBERS
+            kinds[name] = one if own.ndim == 1 else VECTORS.format(own.shape[1])
+            if (count := count_beyond_doubles(column)) is not None:
+                different[name] = count
             features += [name] if own.ndim == 1 else [f"{name}.{i}" for i in range(own.shape[1])]
             values.append(own[:, None] if own.ndim == 1 else own)
     X = np.concatenate(values, axis=1, dtype=np.float64)
-    return Table(source, X, None, names=tuple(features), texts=texts, kinds=kinds)
+    return Table(source, X, None, names=tuple(features), texts=texts, kinds=kinds, different=different)
 
 
 def _apart(given: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcert.datasets.columns import NUMBERS, TEXT, VECTORS
+from flipcert.datasets.columns import BOOLEANS, NUMBERS, TEXT, VECTORS
 from flipcert.datasets.preparation import MOST_CATEGORIES
 from flipcert.datasets.table import LARGEST_WHOLE, Table
 from flipcert.engine.mapped import row_pieces
@@ -18,6 +18,8 @@ from flipcert.engine.mapped import row_pieces
 _FEW = 20
 # Rows by which it is decided whether to count the different numbers of a column at all.
 _SAMPLE = 10_000
+# What columns of ids are often called: id, sample_id, PassengerId, or nothing, as data frames write their index.
+_IDS = re.compile(r"(?i:(.*[\W_])?(id|rowid|uuid|guid|key|index))|.*[a-z]I[dD]|")
 # Numbers with a comma for the point, or between thousands; or with none, beside such.
 _COMMAS = re.compile(r"\s*[-+]?\d[\d.,]*\s*")
 
@@ -29,7 +31,8 @@ class Column:
     Attributes
     ----------
     name, kind : str
-        What it is called, and what it holds: "numbers", "whole numbers", "text", "vectors of length 384", or its type.
+        What it is called, and what it holds: "numbers", "whole numbers", "true or false", "text", "vectors of length
+        384", or its type.
     n_rows, missing : int
         Number of values, and of those that are missing.
     different : int or None
@@ -58,7 +61,7 @@ class Column:
     @property
     def usable(self) -> bool:
         """Whether it can be made a feature at all."""
-        return self.kind in (NUMBERS, WHOLE, TEXT) or self.has_vectors
+        return self.kind in (NUMBERS, WHOLE, BOOLEANS, TEXT) or self.has_vectors
 
     @property
     def has_vectors(self) -> bool:
@@ -75,6 +78,11 @@ class Column:
             and self.stray is None
             and not self.commas
         )
+
+    @property
+    def is_called_id(self) -> bool:
+        """Whether ids are often called so."""
+        return _IDS.fullmatch(self.name) is not None
 
     @property
     def is_empty(self) -> bool:
@@ -101,7 +109,7 @@ class Column:
     def may_be_label(self) -> bool:
         """Whether its values could be classes."""
         few = self.different is not None and 2 <= self.different <= max(2, min(100, self.n_rows // 2))
-        return few and self.kind in (TEXT, WHOLE) and self.missing == 0
+        return few and self.kind in (TEXT, WHOLE, BOOLEANS) and self.missing == 0
 
     @property
     def told(self) -> str:
@@ -109,7 +117,7 @@ class Column:
         if self.is_empty:
             return "nothing"
         parts = [self.kind]
-        if self.different is not None and (self.kind != NUMBERS or self.is_constant):
+        if self.different is not None and (self.kind not in (NUMBERS, BOOLEANS) or self.is_constant):
             all_of_them = self.different == self.n_rows > 1
             parts.append(f"all {self.different:,} different" if all_of_them else f"{self.different:,} different")
         if self.missing:
@@ -128,18 +136,19 @@ def facts(table: Table) -> list[Column]:
     for name, kind in kinds.items():
         if kind == TEXT:
             found.append(_text(name, table.texts[name]))
-        elif kind == NUMBERS:
+        elif kind in (NUMBERS, BOOLEANS):
             values = table.X[:, place]
             whole_here = bool(whole[place]) and missing[place] < n_rows
+            large = whole_here and bool(np.fmax.reduce(np.abs(values), initial=0) >= LARGEST_WHOLE)
             found.append(
                 Column(
                     name,
-                    WHOLE if whole_here else NUMBERS,
+                    WHOLE if whole_here and kind == NUMBERS else kind,
                     n_rows,
                     int(missing[place]),
-                    _count(values, whole_here),
+                    table.different.get(name) if large else _count(values, whole_here),
                     infinite=bool(infinite[place]),
-                    too_large=whole_here and bool(np.fmax.reduce(np.abs(values), initial=0) >= LARGEST_WHOLE),
+                    too_large=large,
                 )
             )
             place += 1
@@ -201,7 +210,7 @@ def _count(values: NDArray[Any], whole: bool) -> int | None:
 def _text(name: str, texts: NDArray[Any]) -> Column:
     present = [text for text in texts.tolist() if text is not None]
     different = set(present)
-    others = [text for text in different if not _is_number(text)]
+    others = [text for text in different if not is_number(text)]
     mostly_numbers = bool(others) and len(others) * 2 < len(different)
     stray = next(text for text in present if text in set(others)) if mostly_numbers else None
     wordy = sum(len(text.split()) for text in different) > 3 * len(different)
@@ -210,7 +219,8 @@ def _text(name: str, texts: NDArray[Any]) -> Column:
     return Column(name, TEXT, texts.size, missing, len(different), stray=stray, wordy=wordy, commas=commas)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text spells a number."""
     try:
         float(text)
     except ValueError:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from shlex import quote
 
-from flipcert.datasets.columns import TEXT
+from flipcert.datasets.columns import BYTES, TEXT, UNEVEN
 from flipcert.datasets.facts import Column
 from flipcert.datasets.meaning import Advice, names_of, taken, verb
 from flipcert.datasets.table import Table
+from flipcert.engine.words import plural
 
 
 def left_out(advice: Advice, columns: Sequence[Column], same: Sequence[str]) -> None:
@@ -23,7 +24,9 @@ def left_out(advice: Advice, columns: Sequence[Column], same: Sequence[str]) -> 
         return column.kind == TEXT and (advice.advised.encode is None or not column.is_encodable)
 
     left = list(columns)
-    if advice.advised.id is None and (first := next(filter(is_id, left), None)) is not None:
+    ids = sorted(filter(is_id, left), key=lambda c: (not c.is_called_id, c.kind != TEXT and not c.too_large))
+    if advice.advised.id is None and ids:
+        first = ids[0]
         left.remove(first)
         advice.advised = replace(advice.advised, id=first.name)
         (advice.obstacles if stops(first) or first.too_large else advice.notes).append(
@@ -66,6 +69,24 @@ def left_out(advice: Advice, columns: Sequence[Column], same: Sequence[str]) -> 
             lambda c: c.is_empty,
             "empty",
             lambda names: f"{verb(names, 'is', 'are')} empty: --drop",
+            lambda c: True,
+        ),
+        (
+            lambda c: c.kind == UNEVEN,
+            "vectors of several lengths",
+            lambda names: (
+                f"{verb(names, 'does', 'do')} not hold a vector of one length in every row; mend that in the file, or "
+                "--drop"
+            ),
+            lambda c: True,
+        ),
+        (
+            lambda c: c.kind == BYTES,
+            "bytes",
+            lambda names: (
+                f"{verb(names, 'holds', 'hold')} bytes, or text that is not UTF-8; save text as UTF-8 (iconv does "
+                "that), or --drop"
+            ),
             lambda c: True,
         ),
         (
@@ -137,14 +158,20 @@ def mended(advice: Advice, columns: Sequence[Column]) -> None:
 
 def compare(advice: Advice, columns: Sequence[Column], others: Sequence[Column], table: Table, test: Table) -> None:
     """What the test table lacks, or has otherwise."""
-    by_name = {c.name: c for c in others}
     where = test.source
+    if test.X.shape[0] == 0:
+        advice.obstacles.append(f"{where} has no rows; it must hold at least one")
+        advice.hopeless = True
+        return
+    by_name = {c.name: c for c in others}
     gone = [c.name for c in columns if c.name not in by_name]
     if gone:
         advice.obstacles.append(f"{where} has no column {names_of(gone)}: --drop")
     unlike = [c for c in columns if c.name in by_name and not _alike(c, by_name[c.name])]
     for c in unlike:
-        advice.obstacles.append(f"{c.name!r} holds {c.kind}, and in {where} {by_name[c.name].kind}: --drop")
+        other = by_name[c.name]
+        such = f", such as {other.stray!r}" if other.stray is not None else ""
+        advice.obstacles.append(f"{c.name!r} holds {c.kind}, and in {where} {other.kind}{such}: --drop")
     advice.reasons |= dict.fromkeys(gone, f"not in {where}") | {c.name: f"other in {where}" for c in unlike}
     drop = [*gone, *(c.name for c in unlike)]
     advice.advised = replace(advice.advised, drop=(*advice.advised.drop, *drop))
@@ -152,7 +179,8 @@ def compare(advice: Advice, columns: Sequence[Column], others: Sequence[Column],
     extra = [c.name for c in others if c.name not in known and c.name not in taken(advice.advised)]
     if extra:
         advice.obstacles.append(
-            f"{where} has {names_of(extra)}, which {table.source} has not; leave it out of that file"
+            f"{where} has {names_of(extra)}, which {table.source} has not; leave {verb(extra, 'it', 'them')} out of "
+            "that file"
         )
         advice.hopeless = True
     both = [c for c in columns if c.name in by_name and c not in unlike]
@@ -169,6 +197,8 @@ def compare(advice: Advice, columns: Sequence[Column], others: Sequence[Column],
         )
         advice.hopeless = True
     for c in both:
+        if by_name[c.name].is_empty:
+            continue  # told as gaps
         if c.kind == TEXT != by_name[c.name].kind:
             advice.notes.append(
                 f"{c.name!r} holds text, and in {where} {by_name[c.name].kind}, which are read as text; those that no "
@@ -182,7 +212,14 @@ def compare(advice: Advice, columns: Sequence[Column], others: Sequence[Column],
                     "encoded as none of the known ones"
                 )
     label = advice.advised.label or "label"
-    if label in known and label not in by_name:
+    if label in by_name and by_name[label].missing:
+        gap = by_name[label]
+        advice.obstacles.append(
+            f"labels ({label!r}) are missing in {gap.missing:,} of {plural(gap.n_rows, 'row')} of {where}; fill them "
+            "in, leave these rows out, or leave the column out of that file, which needs no labels"
+        )
+        advice.hopeless = True
+    elif label in known and label not in by_name:
         advice.notes.append(f"{where} has no column {label!r}, so there will be radii, and no accuracy")
 
 

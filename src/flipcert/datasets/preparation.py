@@ -39,6 +39,8 @@ def prepare(train: Table, test: Table, encode: str | None, impute: str | None) -
     done: dict[str, Any] = {}
     if impute is not None:
         done |= {"impute": impute, "filled_in": _gaps(train)}
+        if gaps := _gaps(test):
+            done["filled_in_test"] = gaps
         train, test = _filled(train, test, IMPUTATIONS[impute])
     if encode is not None:
         done["encode"] = encode

@@ -139,6 +139,8 @@ def read_shards(source: str, paths: Sequence[Path], count: Callable[[Path], int]
         raise Unreadable("there are fewer rows than announced")
     y, trusted, givers, ids = map(_joined, beside.values())
     told: dict[str, Any] = {"tabular": firsts[0].tabular, "kinds": firsts[0].kinds}
+    if firsts[0].X.shape[0] == X.shape[0]:
+        told["different"] = firsts[0].different
     told["texts"] = {name: np.concatenate(parts) for name, parts in texts.items()}
     return Table(source, X, y, firsts[0].names, trusted, givers=givers, ids=ids, **told)
 

@@ -32,12 +32,14 @@ def labels_of_text(spelled: NDArray[Any], source: str) -> NDArray[Any]:
         )
     missing, kind = _missing(spelled)
     if missing.any():
-        row = missing.argmax()
-        told, remedy = "", "fill it in or drop the row"
+        row, count = missing.argmax(), missing.sum()
+        more = f", and in {count - 1:,} more" if count > 1 else ""
+        told, remedy = "", "fill them in or drop these rows" if more else "fill it in or drop the row"
         if spelled[row]:
             told = f", where {str(spelled[row])!r} reads as a missing one"
-            remedy = "fill it in, drop the row, or, if that is a class, give it another name"
-        raise ValueError(f"{source} has no label in row {row}{told}; {remedy}.")
+            them = "them in, drop these rows" if more else "it in, drop the row"
+            remedy = f"fill {them}, or, if that is a class, give it another name"
+        raise ValueError(f"{source} has no label in row {row}{told}{more}; {remedy}.")
     return spelled if kind is None else spelled.astype(np.int64 if kind is int else np.float64)
 
 

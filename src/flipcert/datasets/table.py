@@ -55,6 +55,8 @@ class Table:
         What was done to the features before any scaling, without labels: :mod:`flipcert.datasets.preparation` says how.
     kinds : mapping of str to str
         What each column of the file holds, in their order, where all of them were asked for.
+    different : mapping of str to int
+        Then also the number of different values of columns of whole numbers that doubles cannot tell apart.
     """
 
     source: str
@@ -72,6 +74,7 @@ class Table:
     tabular: bool = False
     prepared: Mapping[str, Any] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
+    different: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_labels(self) -> int:
@@ -203,13 +206,23 @@ class Table:
             raise ValueError(f"the labels of {self.source} must be numbers or strings; got type {y.dtype}.")
         missing = ~np.isfinite(y) if y.dtype.kind == "f" else y == "" if y.dtype.kind == "U" else np.zeros(n_rows, bool)
         if missing.any():
-            raise ValueError(f"{self.source} has no label in row {missing.argmax()}; fill it in or drop the row.")
+            raise no_label(self.source, missing)
         if y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError(
                 f"the labels of {self.source} are fractions, such as {y[y != np.floor(y)][0]}; labels are classes, so "
                 "give whole numbers or words."
             )
         return y
+
+
+def no_label(source: str, missing: NDArray[np.bool_], first_row: int = 0) -> ValueError:
+    """What to say about rows without a label."""
+    row = first_row + int(missing.argmax())
+    if (count := int(missing.sum())) == 1:
+        return ValueError(f"{source} has no label in row {row}; fill it in or drop the row.")
+    return ValueError(
+        f"{source} has no label in row {row}, and in {count - 1:,} more; fill them in or drop these rows."
+    )
 
 
 def no_id(source: str, what: str, row: int) -> str:

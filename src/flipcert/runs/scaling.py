@@ -97,9 +97,10 @@ def _said(train: Table, done: Mapping[str, Any], chosen: bool, threat: str) -> s
     told = []
     if encoded := done.get("encoded"):
         told.append(f"{plural(len(encoded), 'column')} of text one-hot encoded ({sum(encoded.values()):,} columns)")
-    if filled := done.get("filled_in"):
-        gaps = plural(sum(filled.values()), "missing value")
-        told.append(f"{gaps} in {plural(len(filled), 'column')} filled in ({_by(done, filled)})")
+    for gaps, where in (("filled_in", ""), ("filled_in_test", " of the test points")):
+        if filled := done.get(gaps):
+            count = plural(sum(filled.values()), "missing value")
+            told.append(f"{count}{where} in {plural(len(filled), 'column')} filled in ({_by(done, filled)})")
     scaled = _SCALED[done["scale"]]
     if chosen and train.tabular:
         moved = THREATS[threat].changes_rows
@@ -113,10 +114,10 @@ def _said(train: Table, done: Mapping[str, Any], chosen: bool, threat: str) -> s
         scaled += why
     told.append(scaled)
     if unknown := done.get("unknown"):
-        name, count = next(iter(unknown.items()))
-        told.append(
+        told += [
             f"{plural(count, 'test point')} with a {name} that no training row has, which is encoded as none of them"
-        )
+            for name, count in unknown.items()
+        ]
     fitted = "encode" in done or "impute" in done or done["scale"] in ("centre", "standard")
     by = ". All of it goes by the training rows, without labels" if fitted else ""
     return f"{plural(train.X.shape[1], 'feature')}: {'; '.join(told)}{by}."
