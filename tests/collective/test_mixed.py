@@ -7,28 +7,35 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import flipcert
 from flipcert.collective.ballot_effects import BallotEffects
 from flipcert.collective.effects import Columns
 from flipcert.collective.mixed import Mixed
 from flipcert.collective.search import Search
+from flipcert.collective.vote_effects import VoteEffects
+from flipcert.collective.vote_points import VotePoints
 from tests.collective.test_votes import shared_flips
 from tests.helpers.collective_oracle import most_changed
 
 
-def ended(effects, budget, points):
+def ended(search):
     """A search that has come to its end."""
-    search = Search(effects, budget, points)
     while not search.finished:
-        search.hears(effects.prices([(search.cuts, search.shares)])[0])
+        search.hears(search._effects.prices([(search.cuts, search.shares)])[0])
         search.goes_on(np.inf)
     return search
+
+
+def searches_of_both(turns, weighed, budget):
+    """Searches for shared flips and for what voters cost, which have come to their ends."""
+    rows = np.flatnonzero(turns.costs.min(axis=1) <= budget)
+    return ended(Search(BallotEffects(weighed, turns), budget, rows)), ended(Search(turns, budget, rows))
 
 
 def both(seed, budget):
     """A tiny ensemble with its data, its weights, and searches of both kinds."""
     model, data, turns, weighed = shared_flips(seed, budget)
-    rows = np.flatnonzero(turns.costs.min(axis=1) <= budget)
-    return (model, *data), weighed, ended(BallotEffects(weighed, turns), budget, rows), ended(turns, budget, rows)
+    return (model, *data), weighed, *searches_of_both(turns, weighed, budget)
 
 
 def divisions(budget, n_voters):
@@ -87,6 +94,48 @@ def test_any_shares_of_rows_of_both_kinds_prove_what_flips_do(seed):
         exact = exact_bound(turns._effects, ballots._effects, mixed, weighed)
         assert exact <= Fraction(mixed._now) <= exact + Fraction(1, 10**9)
         assert most <= mixed.at_most
+
+
+@pytest.mark.parametrize(
+    ("budget", "partition", "y", "weights"),
+    [
+        (
+            1,
+            [0, 0, 1, 1, 0, 2, 2, 2],
+            [1, 0, 1, 0, 1, 1, 1, 1],
+            [[0, 5, 5, 0, 0, -4, -2, 1], [11, 11, 4, 4, 11, 10, 10, 9]],
+        ),
+        (
+            1,
+            [0, 1, 2, 1, 3, 3],
+            [1, 0, 1, 0, 1, 0],
+            [[3, 10, 3, 10, 2, 4], [5, 5, 4, 0, 0, 0], [4, 1, 1, 0, 5, 0]],
+        ),
+        (
+            2,
+            [0, 0, 0, 1, 1, 1, 1],
+            [1, 1, 1, 0, 1, 1, 1],
+            [
+                [1, 1, 1, 3, -4, 0, 0],
+                [-1, 3, -1, 3, -2, 2, -1],
+                [-4, 2, 1, 0, 5, 0, 0],
+                [11, 10, 10, 0, 0, 0, 5],
+                [1, 1, 1, -2, 3, 2, 0],
+            ],
+        ),
+    ],
+)
+def test_rows_of_both_kinds_prove_less_than_rows_of_either(budget, partition, y, weights):
+    # Training inputs are unit vectors: the linear kernel makes points their own weights.
+    X, y, points = np.eye(len(y)), np.array(y), np.array(weights, np.float64)
+    base, n_voters = flipcert.KernelSVM("linear"), max(partition) + 1
+    model = flipcert.PartitionEnsemble(base, n_voters, partition, classes=[0, 1], n_jobs=1).fit(X, y)
+    turns = VoteEffects(*model.voter_costs(points), budget)
+    weighed = VotePoints(model.electorate_, points, np.arange(len(points)), 1)
+    ballots, turns = searches_of_both(turns, weighed, budget)
+    either = min(ballots.at_most, turns.at_most)
+    mixed = ended(Mixed(ballots, turns, weighed.voter, np.inf))
+    assert most_changed(model, X, y, points, np.ones(len(points), bool), budget) <= mixed.at_most < either
 
 
 @pytest.mark.parametrize("seed", range(8))

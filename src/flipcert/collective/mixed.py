@@ -44,6 +44,8 @@ class Mixed(Search):
         self._bounds = np.searchsorted(voter, np.arange(turns._effects.n_units + 1))
         self._bound = min(ballots._bound, turns._bound)
         self._rounds = self._turns._rounds = COVER_ROUNDS - _ROUNDS
+        # Those two have come to their ends; this one begins.
+        self.finished = False
         self._solve(deadline)
         # More columns are worth no less: the whole program would prove nothing new, either.
         assert self._solution is not None, "of the search that it begins with, at least"
