@@ -8,12 +8,20 @@ import json
 import re
 import runpy
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
+import flipcert
 from tests.helpers.paths import ROOT
 
 DOCS = ROOT / "docs"
-PAGES = [DOCS / "start.md", *sorted((DOCS / "howto").glob("*.md")), *sorted((DOCS / "theory").glob("*.md"))]
+PAGES = [
+    DOCS / "start.md",
+    DOCS / "api.md",
+    *sorted((DOCS / "howto").glob("*.md")),
+    *sorted((DOCS / "theory").glob("*.md")),
+]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
 GENERATED = ("_build", "reference", "tutorials")
 
@@ -31,6 +39,27 @@ def test_code_of_a_page_prints_what_the_page_shows(page):
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(content, str(page), "exec"), names)
         printed = out.getvalue()
+
+
+@pytest.mark.parametrize("page", ["index", "threats", "collective", "logistic"])
+def test_code_that_goes_on_from_data_of_a_reader_runs(page, tmp_path, monkeypatch):
+    """These pages show nothing printed, and begin with inputs, labels and who gave them."""
+    monkeypatch.chdir(tmp_path)
+    X, y = load_digits(return_X_y=True)
+    X, y, source = X[:400] / 16 - 0.5, y[:400], np.arange(300) % 60
+    names = {
+        "X": X[:300],
+        "y": y[:300],
+        "X_train": X[:300],
+        "y_train": y[:300],
+        "X_test": X[300:320],
+        "flipcert": flipcert,
+    }
+    names |= {"annotator": source, "worker": source, "row": np.arange(300), "label": y[:300]}
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{page}.md").read_text(), flags=re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
 
 
 def test_pages_are_where_the_site_looks_for_them():
