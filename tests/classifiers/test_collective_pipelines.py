@@ -46,6 +46,10 @@ def test_what_is_refused_point_by_point_is_refused_together(blobs):
         flipcert.certify_collectively(make_pipeline(SelectKBest(k=1), flipcert.KernelSVM()).fit(X, y), X_test, 2)
     with pytest.raises(ValueError, match="give Own a certify_collectively of its own"):
         flipcert.certify_collectively(make_pipeline(StandardScaler(), Own()).fit(X, y), X_test, 2)
+    with pytest.raises(
+        TypeError, match=r"^model must be a fitted classifier, or a Pipeline that ends in one; got 'ridge'"
+    ):
+        flipcert.certify_collectively("ridge", np.zeros((1, 2)), 1)
     with pytest.raises(TypeError, match="LogisticRegression has no certificate"):
         flipcert.certify_collectively(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y), X_test, 2)
 

@@ -81,6 +81,42 @@ def test_a_budget_beyond_all_labels_changes_no_trusted_ones(classes):
             assert attack is None or not trusted[attack.indices].any()
 
 
+class Weighing(flipcert.LabelLinearClassifier):
+    """One row of weights for every test point; the input of a training row is its place there."""
+
+    def __init__(self, row=(), classes=None, n_jobs=None):
+        super().__init__(classes=classes, n_jobs=n_jobs)
+        self.row = row
+
+    def fit_inputs(self, X):
+        self.places_ = X[:, 0].astype(int)
+
+    def weights(self, X):
+        return np.tile(np.asarray(self.row, float)[self.places_], (len(X), 1))
+
+
+# Scores that all but tie, that overflow, and the smallest that there are.
+STRANGE = [(1.0, 1.0, 1e-12, 0.0), (1.0, 1.0, 2.0**-52, 0.0), (1e308, 1e308, 1e308, 1.0), (1e-323, 1e-323, 1e-323, 0.0)]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("row", STRANGE)
+@pytest.mark.filterwarnings("error")
+def test_who_is_known_to_change_one_point_is_not_said_to_change_none(row, parts):
+    X, y = np.arange(4.0)[:, None], [0, 0, 1, 1]
+    model = Weighing(row, classes=[0, 1])
+    if parts == 2:
+        model = flipcert.PartitionEnsemble(model, 2, partition=[0, 1, 1, 0])
+    model.fit(X, y)
+    points = np.array([[9.0]])
+    known = model.certify(points)
+    certificate = model.certify_collectively(points, [1, 2, 3], time_limit=5.0)
+    for k, budget in enumerate((1, 2, 3)):
+        most = most_changed(model, X, y, points, np.ones(1, bool), budget)
+        assert certificate.changed_at_least[k] <= most <= certificate.changed_at_most[k]
+        assert certificate.changed_at_least[k] >= (known.radius_upper[0] < budget)
+
+
 def test_budgets_beyond_all_numbers_take_no_time():
     X, points, y = np.eye(8), np.eye(8)[:3], np.arange(8) % 3
     model = flipcert.KernelSVM("linear", classes=[0, 1, 2]).fit(X, y)

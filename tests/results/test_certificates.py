@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +127,9 @@ def test_metrics_of_certificates(blobs):
             ValueError, match=r"y holds labels such as b?'\d', but predictions are such as \d; give y in"
         ):
             certificates.certified_accuracy(other, 1)
+    for lacking in ([np.nan] * 15, [None] * 15, [float("nan"), *y_test[1:].tolist()], [pd.NA, *y_test[1:].tolist()]):
+        with pytest.raises(ValueError, match=r"^y lacks \d+ of 15 labels \(NaN or None\); leave these points out"):
+            certificates.certified_accuracy(lacking, 1)
     # Objects of the same kind, and labels that were never predicted, can be compared.
     assert certificates.certified_accuracy(y_test.astype(object), flips).tolist() == expected
     assert certificates.certified_accuracy(y_test + 100, 0) == 0

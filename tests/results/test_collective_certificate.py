@@ -71,6 +71,21 @@ def test_budgets_are_chosen_by_a_number_a_slice_or_an_array():
         whole[3]
     with pytest.raises(IndexError, match="by a number, a slice, or an array of one dimension"):
         whole[np.array([[0, 1]])]
+    assert whole.changed(-1).tolist() == whole.changed(2).tolist()
+    for budget in (3, -4, True, None, [0, 1], slice(0, 2), 1.5):
+        with pytest.raises(ValueError, match=r"^budget must "):
+            whole.changed(budget)
+
+
+def test_counts_of_one_read_as_english():
+    one = made_up(counts_correct=True)
+    counted = np.zeros(12, bool)
+    counted[np.flatnonzero(one.counted)[0]] = True
+    alone = replace(one.without_attacks(), counted=counted)
+    assert repr(alone).startswith("CollectiveCertificate: how many of 1 right prediction one attack changes")
+    assert repr(replace(alone, counts_correct=False)).startswith("CollectiveCertificate: how many of 1 prediction one")
+    nothing = replace(alone, counted=np.zeros(12, bool))
+    assert nothing.summary().endswith("so there is none that an attack could spoil.")
 
 
 @pytest.mark.parametrize("threat", THREATS)

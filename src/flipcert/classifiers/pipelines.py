@@ -225,6 +225,8 @@ def classifier_and_inputs(model: Any, X: ArrayLike, question: str, threat: str) 
             "may flip them; if the search used trusted labels only, certify its best_estimator_."
         )
     if not hasattr(classifier, "certify"):
+        if not hasattr(classifier, "predict"):
+            raise TypeError(f"model must be a fitted classifier, or a Pipeline that ends in one; got {classifier!r}.")
         raise TypeError(
             f"{type(classifier).__name__} has no certificate; use a flipcert estimator, "
             f"or PartitionEnsemble({type(classifier).__name__}(...))."

@@ -88,8 +88,7 @@ class _SeenLabels(Seen):
         rivals = np.arange(gaps.shape[1])
         signed = np.where(code == vote, weight, np.where(code == rivals, -weight, 0.0))
         gain = np.where((code == vote) | (code == rivals), 2.0 * np.maximum(signed, 0.0), np.abs(weight))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            moved = np.where(gain > 0.0, np.minimum(1.0, gain / gaps * (1.0 + 2.0**-50)), 0.0)
+        moved = np.where(gain > 0.0, np.minimum(1.0, gain / gaps * (1.0 + 2.0**-50)), 0.0)
         moved[vote == rivals] = 0.0
         for_winner = np.maximum(2.0 * moved, moved.max(axis=1, keepdims=True))
         return np.where(vote == winner, for_winner, moved)

@@ -61,7 +61,9 @@ class Targets:
     ) -> None:
         self._model, self._certificates, self._labelled = model, certificates, y is not None
         self._counted = np.ones(len(certificates), np.bool_) if y is None else certificates.correct(y)
-        self._facing = _facing(model, X, model._proven_threat(certificates.threat), certificates)
+        threat = model._proven_threat(certificates.threat)
+        self._alone = OneByOne(model, X, threat, certificates)
+        self._facing = _facing(model, X, threat, certificates, self._alone)
 
     def certify(self, flips: ArrayLike, time_limit: float) -> CollectiveCertificate:
         """The collective certificate for some budgets, within so many seconds for all of them."""
@@ -78,8 +80,13 @@ class Targets:
         at_most = np.minimum.accumulate(at_most[::-1])[::-1]
         for budget, points in zip(budgets.tolist(), at_most.tolist(), strict=True):
             watcher.narrowed(budget, at_most=points)
-        witnesses = self._facing.attacks(budgets, threatened, deadline)
+        alone = self._alone.smallest(budgets, threatened, self._facing.replays)
+        witnesses = self._facing.attacks(budgets, threatened, deadline, alone)
         found = [self._replayed(own) for own in witnesses]
+        for k, own in enumerate(alone):
+            # A search goes by rounded scores: where points nearly tie, it may miss what is known of one of them.
+            if own is not None and found[k][0] == 0:
+                witnesses[k], found[k] = own, self._replayed(own)
         order = [max(range(k + 1), key=lambda place: found[place][0]) for k in range(budgets.size)]
         for budget, place in zip(budgets.tolist(), order, strict=True):
             watcher.narrowed(budget, at_least=found[place][0])
@@ -115,7 +122,9 @@ class Targets:
         return int(np.count_nonzero(self._counted & (after != before))), after
 
 
-def _facing(model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificates: Certificates) -> Facing:
+def _facing(
+    model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificates: Certificates, alone: OneByOne
+) -> Facing:
     """The model as one attack faces it on all rows of X."""
     linear = model._label_linear(X) if threat in (FLIPS, SOURCES) else None
     if linear is not None:
@@ -123,8 +132,8 @@ def _facing(model: CertifiedClassifier, X: ArrayLike, threat: Threat, certificat
         prediction = class_indices(certificates.prediction, model.classes_, complaint)
         return FacingLinear(*linear, prediction, threat)
     if isinstance(model, PartitionEnsemble) and threat in (FLIPS, SOURCES) and model.electorate_.parts_units(threat):
-        return FacingVotes(model, X, threat, certificates)
-    return OneByOne(model, X, threat, certificates)
+        return FacingVotes(model, X, threat, certificates, alone)
+    return alone
 
 
 def _checked_budgets(flips: ArrayLike) -> NDArray[np.int64]:

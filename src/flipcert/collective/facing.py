@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,16 @@ class Facing(ABC):
 
     @abstractmethod
     def attacks(
-        self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
+        self,
+        budgets: NDArray[np.int64],
+        threatened: NDArray[np.bool_],
+        deadline: float,
+        alone: Sequence[Witness | None],
     ) -> list[Witness | None]:
-        """For each budget, an attack that changes as many threatened points as could be found."""
+        """For each budget, an attack that changes as many threatened points as could be found.
+
+        ``alone`` are the smallest known attacks on one threatened point, which stand where nothing better is found.
+        """
 
     @abstractmethod
     def predictions_after(self, attack: Witness) -> NDArray[np.int64]:

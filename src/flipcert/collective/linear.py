@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -91,7 +92,11 @@ class FacingLinear(Facing):
         return self._rows
 
     def attacks(
-        self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
+        self,
+        budgets: NDArray[np.int64],
+        threatened: NDArray[np.bool_],
+        deadline: float,
+        alone: Sequence[Witness | None],
     ) -> list[Witness | None]:
         """Exchanges of labels, from what the linear program would choose, until as many as proven are changed."""
         found: list[Witness | None] = []

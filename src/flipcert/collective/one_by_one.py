@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,12 +42,24 @@ class OneByOne(Facing):
         return threatened.sum(axis=1)
 
     def attacks(
-        self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
+        self,
+        budgets: NDArray[np.int64],
+        threatened: NDArray[np.bool_],
+        deadline: float,
+        alone: Sequence[Witness | None],
     ) -> list[Witness | None]:
         """The smallest known attack on one threatened point."""
+        return [*alone]
+
+    def smallest(
+        self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], replayed: bool
+    ) -> list[Witness | None]:
+        """For each budget, the smallest known attack on one threatened point, which may be replayed afterwards."""
         known = self._certificates
-        # Alone, a point might be rounded in another way.
-        certain = ~np.ma.getmaskarray(known.target) & ~known.rounding_sensitive
+        certain = ~np.ma.getmaskarray(known.target)
+        if not replayed:
+            # Alone, a point might be rounded in another way.
+            certain &= ~known.rounding_sensitive
         cost = np.where(certain, known.radius_upper + 1, known.limit + 1)
         return [
             self._attack_on(cost, budget, points) for budget, points in zip(budgets.tolist(), threatened, strict=True)

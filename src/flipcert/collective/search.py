@@ -189,6 +189,8 @@ class Search:
         self.cuts = self.cuts.only(used).joined(found)
         return True
 
+    # What closes more than there are numbers for closes the gap.
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def _covers(self, solution: Solution, seen: Seen) -> Cuts | None:
         """Violated cuts, if there are any."""
         chosen = solution.chosen > 1e-6

@@ -18,6 +18,7 @@ from flipcert.labels.labels import Labels
 
 # Blocks whose results wait to be added up.
 _TOGETHER = 8
+_SMALLEST_LEAD = 2.0**-900
 
 
 class VotePoints:
@@ -52,7 +53,7 @@ class VotePoints:
     scores : ndarray of float64 of shape (n_points, n_voters, n_classes)
         Scores of all voters, rounded.
     gaps : ndarray of float64 of shape (n_points, n_voters, n_classes)
-        By how much its vote leads each class, rounded down; 0 if that may be a tie.
+        By how much its vote leads each class, rounded down; 0 if that may be a tie, or next to one.
     """
 
     def __init__(self, electorate: Electorate, X: NDArray[Any], rows: NDArray[np.int64], n_jobs: int | None) -> None:
@@ -131,9 +132,12 @@ class VotePoints:
         for i, labels in enumerate(self._electorate.weights.labels):
             own = np.ascontiguousarray(weights[:, self._electorate.weights.of(i)])
             scores[:, i], votes[:, i] = score_block(own, labels, np.zeros((own.shape[0], n_classes)))
-            totals = np.abs(own.astype(np.float64)).sum(axis=1)
-            slack = np.array([rounding_slack(total, labels.n_labels + n_classes + 8) for total in totals])
-            leads = np.take_along_axis(scores[:, i], votes[:, i, None], axis=1) - scores[:, i] - slack[:, None]
             # Where everything overflows, nothing is known of leads.
-            gaps[:, i] = np.maximum(np.nan_to_num(leads, nan=0.0, neginf=0.0), 0.0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                totals = np.abs(own.astype(np.float64)).sum(axis=1)
+                slack = np.array([rounding_slack(total, labels.n_labels + n_classes + 8) for total in totals])
+                leads = np.take_along_axis(scores[:, i], votes[:, i, None], axis=1) - scores[:, i] - slack[:, None]
+            leads = np.nan_to_num(leads, nan=0.0, neginf=0.0)
+            # Shares of a smaller lead would underflow.
+            gaps[:, i] = np.where(leads > _SMALLEST_LEAD, leads, 0.0)
         return votes, scores, gaps

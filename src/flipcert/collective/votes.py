@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,15 +65,19 @@ class FacingVotes(Facing):
         Flips, or sources each of which touches one partition.
     certificates : Certificates
         What is known of each point by itself.
+    alone : OneByOne
+        The same as attacks on one point.
     """
 
-    def __init__(self, model: PartitionEnsemble, X: ArrayLike, threat: Threat, certificates: Certificates) -> None:
+    def __init__(
+        self, model: PartitionEnsemble, X: ArrayLike, threat: Threat, certificates: Certificates, alone: OneByOne
+    ) -> None:
         self._model, self._X, self._threat = model, X, threat
         self._prediction = class_indices(
             certificates.prediction, model.classes_, "{label} is none of the classes {classes}."
         )
         self._radius_upper = certificates.radius_upper
-        self._alone = OneByOne(model, X, threat, certificates)
+        self._alone = alone
         self.replays = self._shares_flips
         self._rows = np.empty(0, np.int64)
         self._points: VotePoints | None = None
@@ -196,12 +201,15 @@ class FacingVotes(Facing):
         return poll
 
     def attacks(
-        self, budgets: NDArray[np.int64], threatened: NDArray[np.bool_], deadline: float
+        self,
+        budgets: NDArray[np.int64],
+        threatened: NDArray[np.bool_],
+        deadline: float,
+        alone: Sequence[Witness | None],
     ) -> list[Witness | None]:
         """Exchanges of labels of label-linear voters; of others, the smallest known attack on one threatened point."""
-        alone = self._alone.attacks(budgets, threatened, deadline)
         if not self._shares_flips or not threatened.any():
-            return alone
+            return [*alone]
         found: list[Witness | None] = []
         for place, budget in enumerate(budgets.tolist()):
             # A budget may do at least what a smaller one did.
@@ -217,8 +225,10 @@ class FacingVotes(Facing):
             favourites = self._favourites.get(budget)
             if favourites is not None:
                 starts.append(Witness(favourites.unit, favourites.option))
-            attack = VoteAttack(points, own, budget, until).find(starts, self._proven.get(budget, own.size))
-            found.append(attack if attack is not None else alone[place])
+            # Weights may be so large or small that sums of them are not: then less is found.
+            with np.errstate(all="ignore"):
+                attack = VoteAttack(points, own, budget, until)
+                found.append(attack.find(starts, self._proven.get(budget, own.size)))
         return found
 
     def _attacked(self, threatened: NDArray[np.bool_], until: float) -> tuple[VotePoints, NDArray[np.int64]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flipcert.engine.words import plural
+from flipcert.labels.validation import missing_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,23 +88,10 @@ def _in_order(ids: set[Any]) -> list[Any]:
 
 def _refuse_missing(ids: NDArray[Any]) -> None:
     """Raise ValueError at the first label without a source."""
-    if ids.dtype.kind in "fcmM":
-        missing = np.isnat(ids) if ids.dtype.kind in "mM" else np.isnan(ids)
-    elif ids.dtype.kind == "O":
-        missing = np.array([own is None or _is_nan(own) for own in ids.tolist()], np.bool_)
-    else:
-        return
+    missing = missing_in(ids)
     if missing.any():
         place = int(np.argmax(missing))
         raise ValueError(
             f"source must name the source of every label, and entry {place} is {ids[place]!r}; give labels of unknown "
             "origin an id of their own, or one in common."
         )
-
-
-def _is_nan(value: Any) -> bool:
-    """Whether a value stands for a missing one: NaN, NaT, or pandas' NA, which is not equal to itself either."""
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"

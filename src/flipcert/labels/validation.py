@@ -143,6 +143,23 @@ def refuse_masked(values: Any, name: str) -> None:
         raise ValueError(f"{name} must have no masked entries; got {missing}. Fill them in, or leave them out.")
 
 
+def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which entries stand for something missing: None, NaN, NaT, or pandas' NA."""
+    if values.dtype.kind in "fcmM":
+        return np.isnat(values) if values.dtype.kind in "mM" else np.isnan(values)
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, np.bool_)
+    return np.array([own is None or _is_nan(own) for own in values.flat], np.bool_).reshape(values.shape)
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether a value is not equal to itself, as NaN is, or cannot be asked, as pandas' NA."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"
+
+
 def _refuse(array: NDArray[Any], wrong: NDArray[np.bool_], rule: str) -> None:
     """Raise with the first wrong value, if there is one."""
     if np.any(wrong):

@@ -98,7 +98,8 @@ def collective_summary(certificate: CollectiveCertificate) -> str:
     if len(certificate) == 0:
         return repr(certificate)
     last = int(certificate.flips.argmax())
-    return f"{certificate!r}\n\n{finding(certificate, last)}. {' '.join(evidence(certificate, last))}"
+    told = [f"{finding(certificate, last)}.", *evidence(certificate, last)]
+    return f"{certificate!r}\n\n{' '.join(told)}"
 
 
 def audit_summary(plan: AuditPlan) -> str:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.engine.words import plural
 from flipcert.labels.threats import SOURCES
+from flipcert.labels.validation import missing_in
 from flipcert.results.certificate_file import read_certificates, write_certificates
 from flipcert.results.collective_certificate import CollectiveCertificate
 from flipcert.results.columns import Kind, columns_of, holds, values_of
@@ -163,7 +165,14 @@ class Certificates:
         """
         labels = np.asarray(y)
         if labels.shape != self.prediction.shape:
-            raise ValueError(f"y has shape {labels.shape}, but there are {len(self)} certificates.")
+            raise ValueError(
+                f"y has shape {labels.shape}, but there are {len(self)} certificates; "
+                f"give one label for each, of shape ({len(self)},)."
+            )
+        if missing := int(np.count_nonzero(missing_in(labels))):
+            raise ValueError(
+                f"y lacks {missing:,} of {plural(len(self), 'label')} (NaN or None); leave these points out."
+            )
         if len(self) and _kinds(labels).isdisjoint(_kinds(self.prediction)):
             raise ValueError(
                 f"y holds labels such as {labels[:1].tolist()[0]!r}, but predictions are such as "

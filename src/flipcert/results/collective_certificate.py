@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from flipcert.labels.validation import check_integers
 from flipcert.results.collective_file import read_collective, write_collective
 from flipcert.results.witness import Witness
 
@@ -136,7 +137,7 @@ class CollectiveCertificate:
         return (self[budget] for budget in range(len(self)))
 
     def __repr__(self) -> str:
-        kind = "right predictions" if self.counts_correct else "predictions"
+        kind = f"{'right ' if self.counts_correct else ''}prediction{'' if self.n_counted == 1 else 's'}"
         lines = [f"CollectiveCertificate: how many of {self.n_counted:,} {kind} one attack changes"]
         amounts = [f"{flips:,} {self.threat if flips != 1 else self.threat.removesuffix('s')}" for flips in self.flips]
         width = max(map(len, amounts), default=0)
@@ -206,7 +207,8 @@ class CollectiveCertificate:
         ndarray of int64
             Test points.
         """
-        return np.flatnonzero(self.counted & (self.prediction_after[budget] != self.prediction))
+        place = check_integers(budget, "budget", minimum=-len(self), maximum=len(self) - 1, ndim=0)
+        return np.flatnonzero(self.counted & (self.prediction_after[place] != self.prediction))
 
     def unlike(self, known: Certificates, y: ArrayLike | None) -> str | None:
         """Tell in what it is about something else than certificates of single points; None if in nothing they tell.

@@ -112,9 +112,11 @@ def collective_of(kind: type[Own], arrays: Mapping[str, NDArray[Any]]) -> Own:
 def check_collective(certificate: CollectiveCertificate) -> None:
     """Refuse what cannot be a collective certificate."""
     c = certificate
+    if c.flips.size == 0:
+        raise ValueError("a collective certificate without budgets says nothing")
     for name in _COUNTS:
         own = getattr(c, name)
-        if own.dtype != np.int64 or own.ndim != 1 or own.size != c.flips.size or own.size == 0 or own.min() < 0:
+        if own.dtype != np.int64 or own.ndim != 1 or own.size != c.flips.size or own.min() < 0:
             raise ValueError(f"{name} must hold one whole number for each budget, none of them negative")
     if c.counted.dtype != np.bool_ or c.counted.ndim != 1 or not (c.counts_correct or c.counted.all()):
         raise ValueError("counted must say of each point whether it counts, and all count unless labels were given")
