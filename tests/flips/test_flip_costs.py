@@ -197,6 +197,14 @@ def test_witnesses_have_the_upper_cost_on_rows_full_of_ties():
             assert upper[target] == (n + 1 if witness is None else len(witness))
 
 
+def test_a_tie_of_whole_numbers_is_one_though_rounding_could_have_broken_it():
+    weights = [[1, 1, 2, -3, 1, -2, 3, -1, 0, -2, -3, -1, 2, -1, 2, -3, -2, -1]]
+    codes = [2, 2, 2, 1, 0, 0, 1, 2, 2, 0, 0, 1, 1, 0, 2, 0, 2, 0]
+    (witness,) = flipcert.cheapest_flips(weights, codes, 3, target=0)
+    for bound in ("upper", "exact"):
+        assert flipcert.flip_costs(weights, codes, 3, bound=bound).tolist() == [[len(witness), 1, 0]] == [[3, 1, 0]]
+
+
 def test_unreachable_is_one_more_than_all_labels():
     # All-zero weights: the first class always wins.
     assert flipcert.flip_costs(np.zeros((1, 4)), [0, 1, 2, 2], 3).tolist() == [[0, 5, 5]]

@@ -19,7 +19,7 @@ from flipcert.flips._jit.ladder import (
     sums_are_exact,
 )
 from flipcert.flips._jit.level import level_cost
-from flipcert.flips._jit.reach import cheapest_change, reach_bounds, rival_attack, row_costs
+from flipcert.flips._jit.reach import BEST, UPPER, cheapest_change, reach_bounds, rival_attack, row_costs
 from flipcert.flips._jit.rival import rival_costs, rival_costs_in_one_walk
 from flipcert.flips._jit.select import PICKED, SHORT, build, score_row
 
@@ -104,9 +104,14 @@ def cost_rows(weights, labels, offset, unreachable, kind, ladder, prediction, lo
                     ladder, scores, prediction[t], slack, rounding, unreachable, kind, negative,
                     lower[t], upper[t], margin[t],
                 )  # fmt: skip
+            in_doubt = state == UNDECIDED
+            if state == 0 and (kind == UPPER or kind == BEST):
+                # A tie that sums could have rounded away may be all that keeps two bounds apart.
+                for c in range(n_classes):
+                    in_doubt |= lower[t, c] < upper[t, c]
             if state == TRUNCATED:
                 longer += 1
-            elif state == UNDECIDED and slack > 0.0 and sums_are_exact(row, offset[t], total):
+            elif in_doubt and slack > 0.0 and sums_are_exact(row, offset[t], total):
                 slack = 0.0
             else:
                 decided[t] = state == 0
@@ -176,7 +181,7 @@ def reach_row(row, labels, offset, target, unreachable, ladder, scores):
                 upper = lower
         if lower == TRUNCATED:
             longer += 1
-        elif lower == UNDECIDED and slack > 0.0 and sums_are_exact(row, offset, total):
+        elif (lower == UNDECIDED or 0 <= lower < upper) and slack > 0.0 and sums_are_exact(row, offset, total):
             slack = 0.0
         else:
             break
