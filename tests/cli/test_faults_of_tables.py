@@ -202,7 +202,7 @@ def test_names_on_top_are_read_as_the_table_is(data):
     test.rename(columns={"b": "in two\nlines"}).to_csv("test.csv", index=False)
     assert columns_in("test.csv") == ["a", "in two\nlines", "label", 'a "quoted", name']
     assert columns_in("test.npz") == []
-    with pytest.raises(ValueError, match="missing.csv does not exist"):
+    with pytest.raises(ValueError, match=r"missing\.csv does not exist"):
         columns_in("missing.csv")
 
 
@@ -223,3 +223,13 @@ def test_dates_are_called_dates(data):
         assert told_of(said, "day") == ["dates", "left out: no numbers"]
         assert told_of(said, "hour") == ["times of day", "left out: no numbers"]
         assert command.endswith("--drop day,hour")
+
+
+def test_a_guess_about_the_labels_is_called_so(data):
+    train, test = (table.drop(columns="label") for table in both())
+    late = {"survived": [0, 1] * (N // 2), "sex": U_V, "fare": np.linspace(0, 1, N)}
+    said, command = advised_for(*write(train.assign(**late), test.assign(**late)))
+    assert "--label sex" in command
+    assert "- --label sex is a guess; 'survived' could be labels as well, so name the right one." in said
+    for sure in ({"label": U_V}, {"species": U_V, **late}, {**late, "kind": U_V}):
+        assert "is a guess" not in advised_for(*write(train.assign(**sure), test.assign(**sure)))[0]

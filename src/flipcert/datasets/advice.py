@@ -105,7 +105,8 @@ def _label(advice: Advice, table: Table, labelled: bool) -> None:
     if not labelled:
         return
     if wanted not in by_name:
-        found = _likely_label([c for c in advice.columns if c.name not in taken(advice.advised)])
+        rest = [c for c in advice.columns if c.name not in taken(advice.advised)]
+        found = _likely_label(rest)
         told = f"there is no column {wanted!r} of labels"
         if found is None:
             advice.obstacles.append(f"{told}; name one with --label")
@@ -113,6 +114,12 @@ def _label(advice: Advice, table: Table, labelled: bool) -> None:
             return
         advice.obstacles.append(f"{told}; {found.name!r} looks like it ({found.told}): --label {quote(found.name)}")
         advice.advised = replace(advice.advised, label=found.name)
+        others = [c.name for c in rest if c.may_be_label and c is not found]
+        if others and found.name.lower() not in LABEL_NAMES and found not in (rest[0], rest[-1]):
+            advice.notes.append(
+                f"--label {quote(found.name)} is a guess; {names_of(others)} could be labels as well, so name the "
+                "right one"
+            )
         return
     label = by_name[wanted]
     if label.missing:
