@@ -149,7 +149,9 @@ class FixedBudget(CertifiedByCosts):
         >>> from sklearn.neighbors import KNeighborsClassifier
         >>> import flipcert
         >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
-        >>> model = flipcert.FixedBudget(KNeighborsClassifier(5), lambda model, X, n_flips: [False] * len(X))
+        >>> def is_robust(model, X, n_flips):
+        ...     return [False] * len(X)
+        >>> model = flipcert.FixedBudget(KNeighborsClassifier(5), is_robust)
         >>> model.fit(X, y).decision_function([[0.5]]).round(3)
         array([-0.6])
         """

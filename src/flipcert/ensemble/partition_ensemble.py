@@ -308,7 +308,8 @@ class PartitionEnsemble(CertifiedClassifier):
         >>> from sklearn.datasets import load_iris
         >>> import flipcert
         >>> X, y = load_iris(return_X_y=True)
-        >>> model = flipcert.PartitionEnsemble(flipcert.WeightedNeighbors(3), 3, classes=[0, 1, 2]).fit(X[::2], y[::2])
+        >>> base = flipcert.WeightedNeighbors(3)
+        >>> model = flipcert.PartitionEnsemble(base, 3, classes=[0, 1, 2]).fit(X[::2], y[::2])
         >>> (witness,) = model.worst_flips(X[1:2])
         >>> model.replay(X[1:2], witness)[[0, -1]]
         array([[3., 0., 0.],

@@ -148,7 +148,10 @@ class Annotations:
         --------
         >>> import flipcert
         >>> votes = flipcert.Annotations.capped(
-        ...     row=[0, 1, 2, 2], label=["no", "no", "yes", "no"], source=["ann", "ann", "ann", "bob"], cap=2
+        ...     row=[0, 1, 2, 2],
+        ...     label=["no", "no", "yes", "no"],
+        ...     source=["ann", "ann", "ann", "bob"],
+        ...     cap=2,
         ... )
         >>> votes.weight
         array([0.33333333, 0.33333333, 0.33333333, 0.5       ])

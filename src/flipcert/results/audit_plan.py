@@ -131,8 +131,8 @@ class AuditPlan:
         AuditPlan: 3 labels to check; certified share at 1 flip of 2 points
           planned:  0.500 before, 1.000 after all checks
         <BLANKLINE>
-        Once 3 labels are checked, 100 % of 2 points are proven against 1 flip; before, it is 50.0 %. This assumes
-        that what is checked turns out right.
+        Once 3 labels are checked, 100 % of 2 points are proven against 1 flip; before,
+        it is 50.0 %. This assumes that what is checked turns out right.
         """
         from flipcert.report.card import audit_summary
 

@@ -172,9 +172,9 @@ class CollectiveCertificate:
            1 flip: exactly 1, point by point 1; certified share 0.500
           2 flips: exactly 2, point by point 2; certified share 0.000
         <BLANKLINE>
-        One attack of 2 flips, 33.3 % of the training set, changes exactly 2 of 2 predictions at worst. That is what
-        is proven point by point as well. An attack of 2 flips that was found, and replayed, changes all 2: no attack
-        does more.
+        One attack of 2 flips, 33.3 % of the training set, changes exactly 2 of 2
+        predictions at worst. That is what is proven point by point as well. An attack
+        of 2 flips that was found, and replayed, changes all 2: no attack does more.
         """
         from flipcert.report.card import collective_summary
 
@@ -254,7 +254,8 @@ class CollectiveCertificate:
         >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
         >>> print(certificate.unlike(model.certify([[0.5], [4.5]]), None))
         None
-        >>> certificate.unlike(flipcert.KernelSVM("rbf", classes=[0, 1]).fit(X, y).certify([[0.5], [4.5]]), None)
+        >>> other = flipcert.KernelSVM("rbf", classes=[0, 1]).fit(X, y)
+        >>> certificate.unlike(other.certify([[0.5], [4.5]]), None)
         'predictions'
         """
         if not np.array_equal(self.prediction, known.prediction):
