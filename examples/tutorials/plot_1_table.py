@@ -99,9 +99,9 @@ print(f"before: {before}; after: {model.predict(patient)[0]}")
 #
 # Areas are in the hundreds, smoothness in hundredths. Without scaling, the largest
 # columns decide everything. The kernel SVM is a mean of kernels
-# (:doc:`/docs/promises`), and suffers most: it calls every tumour malignant, which is
-# right for fewer of them than to call all benign. A radius says nothing about accuracy:
-# such a model may withstand many flips, or few, as here. Look at both.
+# (:doc:`/docs/promises`), and suffers most: it calls every tumour malignant, and would
+# be right more often if it called every one benign. A radius says nothing about
+# accuracy: such a model may withstand many flips, or few, as here. Look at both.
 
 scaled = ColumnTransformer(
     [("numbers", make_pipeline(SimpleImputer(), StandardScaler()), numbers)]

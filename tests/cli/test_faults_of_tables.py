@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flipcert.datasets.files import columns_in
 from tests.helpers.command_line import refused, run, summary_of
 from tests.helpers.tables import ALL_DIFFERENT, U_V, N, advised_for, plain, write
 
@@ -165,3 +166,70 @@ def test_all_columns_with_values_that_no_training_row_has_are_told(data):
     done = summary_of("certify", *files, "--encode", "onehot")["features"]
     assert "40 test points with a t that" in done
     assert "40 test points with a s that" in done
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_that_only_the_test_file_has_can_be_left_out(kind, data):
+    train, test = both()
+    as_before = summary_of("certify", *write(train, test, kind))["metrics"]
+    files = write(train, test.assign(guess=1.0), kind)
+    said, command = advised_for(*files)
+    assert f"- test.{kind} has 'guess', which train.{kind} has not: --drop." in said
+    assert command.endswith("--drop guess")
+    assert summary_of(*shlex.split(command)[1:])["metrics"] == as_before
+    assert "has a column 'guess', which train" in refused("certify", *files)
+    assert "has no column 'other'" in refused("certify", *files, "--drop", "guess,other")
+    said, command = advised_for(*files, "--drop", "guess,other")
+    assert "- there is no column 'other', which --drop names; leave it out." in said
+    assert command.endswith("--drop guess")
+
+
+def test_a_column_of_another_name_is_asked_about(data):
+    train, test = both()
+    said, command = advised_for(*write(train, test.rename(columns={"b": "c"})))
+    assert command.endswith("--drop b,c")
+    assert "- if a column is called 'b' in train.csv and 'c' in test.csv, give it one name, rather than --drop." in said
+
+
+def test_names_on_top_are_read_as_the_table_is(data):
+    train, test = both()
+    test = test.assign(**{'a "quoted", name': U_V})
+    for ending, how in (("csv", {}), ("csv", {"encoding": "utf-8-sig"}), ("tsv.gz", {"sep": "\t"})):
+        test.to_csv(f"test.{ending}", index=False, **how)
+        train.to_csv(f"train.{ending}", index=False, **how)
+        _, command = advised_for(f"train.{ending}", f"test.{ending}")
+        assert shlex.split(command)[-2:] == ["--drop", test.columns[-1]]
+    test.rename(columns={"b": "in two\nlines"}).to_csv("test.csv", index=False)
+    assert columns_in("test.csv") == ["a", "in two\nlines", "label", 'a "quoted", name']
+    assert columns_in("test.npz") == []
+    with pytest.raises(ValueError, match=r"missing\.csv does not exist"):
+        columns_in("missing.csv")
+
+
+def test_labels_of_the_test_file_that_cannot_be_predicted_are_told(data):
+    train, test = both()
+    files = write(train, test.assign(label=[*["new"] * 5, *test.label[5:]]))
+    said, _ = advised_for(*files)
+    assert "- 5 of the 40 test points of test.csv have a label that no training point has (such as 'new'); they" in said
+    assert "have a label that no" not in advised_for(*files, "--classes", "no,yes,new")[0]
+
+
+def test_dates_are_called_dates(data):
+    train, test = both(
+        day=pd.date_range("2026-01-01", periods=N), hour=[pd.Timestamp(i, unit="h").time() for i in range(N)]
+    )
+    for kind in ("csv", "parquet"):
+        said, command = advised_for(*write(train, test, kind))
+        assert told_of(said, "day") == ["dates", "left out: no numbers"]
+        assert told_of(said, "hour") == ["times of day", "left out: no numbers"]
+        assert command.endswith("--drop day,hour")
+
+
+def test_a_guess_about_the_labels_is_called_so(data):
+    train, test = (table.drop(columns="label") for table in both())
+    late = {"survived": [0, 1] * (N // 2), "sex": U_V, "fare": np.linspace(0, 1, N)}
+    said, command = advised_for(*write(train.assign(**late), test.assign(**late)))
+    assert "--label sex" in command
+    assert "- --label sex is a guess; 'survived' could be labels as well, so name the right one." in said
+    for sure in ({"label": U_V}, {"species": U_V, **late}, {**late, "kind": U_V}):
+        assert "is a guess" not in advised_for(*write(train.assign(**sure), test.assign(**sure)))[0]

@@ -87,7 +87,12 @@ def test_a_test_file_that_is_otherwise(data):
     assert "'a' has missing values in test.csv: --impute median" in said
     said, command = advised_for(*write(plain(0), plain(1).drop(columns="label")))
     assert "there will be radii, and no accuracy" in said
-    for test in (plain(1).assign(z=1.0), plain(1).assign(label="other"), plain(1).iloc[:0]):
+    files = write(plain(0), plain(1).assign(z=1.0))
+    said, command = advised_for(*files)
+    assert "test.csv has 'z', which train.csv has not: --drop" in said
+    assert command == "flipcert certify train.csv test.csv --drop z"
+    refused("certify", *files, "--quiet")
+    for test in (plain(1).assign(label="other"), plain(1).iloc[:0]):
         files = write(plain(0), test)
         said, command = advised_for(*files)
         assert command is None

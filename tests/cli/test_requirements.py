@@ -49,12 +49,24 @@ def test_a_share_that_doubles_round_is_met_to_the_letter():
 def test_every_metric_is_what_it_says():
     radius, upper, prediction = [0, 2, 4, 50], [1, 2, 4, 50], [0, 0, 1, 1]
     own = {"upper": upper, "prediction": prediction, "labels": np.array([0, 1, 1, 1])}
-    assert check("accuracy>=0.75", radius, **own).value == "0.75"
-    assert check("certified-accuracy@3>=0.5", radius, **own).value == "0.5"
-    assert check("certified-share@2>=0.75", radius, **own).value == "0.75"
+    assert check("accuracy>=0.75", radius, **own).value == "0.75, 3 of 4"
+    assert check("certified-accuracy@3>=0.5", radius, **own).value == "0.5, 2 of 4"
+    assert check("certified-share@2>=0.75", radius, **own).value == "0.75, 3 of 4"
     assert check("certified-share@1,000,000>=0.25", radius, **own).met  # whatever an attacker does
     assert check("median-radius>=4", radius, **own).value == "4"
-    assert check("exact-share>=0.75", radius, **own).value == "0.75"
+    assert check("exact-share>=0.75", radius, **own).value == "0.75, 3 of 4"
+
+
+def test_a_share_that_is_missed_by_little_is_told_as_a_count():
+    missed = check("certified-share@1>=0.9", [1] * 89_999 + [0] * 10_001)
+    assert str(missed) == "NOT met: certified-share@1>=0.9 (certified-share@1 is 0.9, 89,999 of 100,000)"
+
+
+@pytest.mark.parametrize("text", ["accuracy>=80", "certified-accuracy@20 <= 80", "exact-share>1.5"])
+def test_shares_are_not_compared_with_percents(data, text):
+    assert "but it is a share, from 0 to 1; 80 % is 0.8." in refused(
+        "certify", "train.npz", "missing.npz", "--require", text
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +101,7 @@ def test_a_gate_in_the_shell(data):
     result = run("certify", "train.npz", "test.npz", "--quiet", *wanted)
     assert result.exit_code == 1
     said = [line for line in result.stderr.splitlines() if "met:" in line]
-    assert said[0].startswith("met: certified-accuracy@1>=0.3 (certified-accuracy is 0.")
+    assert said[0].startswith("met: certified-accuracy@1>=0.3 (certified-accuracy@1 is 0.")
     assert said[1].startswith("NOT met: median-radius >= 1000 (median-radius is ")
     (suite,) = ElementTree.parse("gate.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")

@@ -86,6 +86,28 @@ def test_public_names_are_documented(name):
         assert not re.search(r"Parameters\n(?!-)", documentation)
 
 
+def used_by_people(name):
+    """Methods that are called by name: all of what comes back, and what estimators have as scikit-learn's do."""
+    thing = PUBLIC[name]
+    methods = [n for n, _ in inspect.getmembers(thing, callable) if not n.startswith("_")]
+    if hasattr(thing, "certify"):
+        return {"fit", "predict", "decision_function", "predict_proba", "replay", "certify", "worst_flips"} & {*methods}
+    # Those of the engine, which the others call.
+    return {*methods} - {"of", "union", "some", "require_rows"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in PUBLIC if hasattr(PUBLIC[n], "certify")]
+    + ["Annotations", "AuditPlan", "Certificates", "CollectiveCertificate", "Witness"],
+)
+def test_methods_that_people_call_have_examples(name):
+    methods = used_by_people(name)
+    assert len(methods) >= 2
+    for method in methods:
+        assert re.search(r"Examples\n-+\n(.|\n)*>>> ", inspect.getdoc(getattr(PUBLIC[name], method))), method
+
+
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_see_also_names_what_there_is(name):
     section = re.search(r"See Also\n-+\n((?:.+\n)+)", inspect.getdoc(PUBLIC[name]) + "\n")[1]

@@ -110,6 +110,20 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
+
+        Examples
+        --------
+        The third label is known to be right, so no attack flips it:
+
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1])
+        >>> model.fit(X, y).certify([[0.5]]).radius
+        array([1])
+        >>> trusted = [False, False, True, False, False, False]
+        >>> (witness,) = model.fit(X, y, trusted=trusted).worst_flips([[0.5]])
+        >>> witness.indices
+        array([0, 1])
         """
         return self._fit_to(X, y, trusted, source)
 
@@ -149,6 +163,14 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_test,)
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> model.predict([[0.5], [4.5]])
+        array([0, 0])
         """
         winners = self._winners(X)
         return self.classes_[winners]
@@ -164,6 +186,14 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_test, n_classes) or (n_test,)
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> model.decision_function([[0.5], [4.5]])
+        array([-0.6, -0.2])
         """
         scores, _ = self._scores(X)
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores

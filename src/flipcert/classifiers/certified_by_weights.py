@@ -164,6 +164,17 @@ class CertifiedByWeights(CertifiedClassifier):
         -------
         ndarray of shape (n_flips + 1, n_classes)
             Scores before the first flip and after each.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> (witness,) = model.worst_flips([[0.5]])
+        >>> model.replay([[0.5]], witness)
+        array([[0.8, 0.2],
+               [0.6, 0.4],
+               [0.4, 0.6]])
         """
         if witness.deleted.size or witness.inserted_labels.size:
             raise ValueError(

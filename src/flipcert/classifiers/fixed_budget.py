@@ -143,6 +143,17 @@ class FixedBudget(CertifiedByCosts):
         Returns
         -------
         ndarray of shape (n_test, n_classes) or (n_test,)
+
+        Examples
+        --------
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> def is_robust(model, X, n_flips):
+        ...     return [False] * len(X)
+        >>> model = flipcert.FixedBudget(KNeighborsClassifier(5), is_robust)
+        >>> model.fit(X, y).decision_function([[0.5]]).round(3)
+        array([-0.6])
         """
         return super().decision_function(X)
 

@@ -108,6 +108,14 @@ class LabelSpreading(CertifiedByWeights):
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y, X_test = [[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1], [[0.5], [4.5]]
+        >>> model = flipcert.LabelSpreading(2, classes=[0, 1]).fit(X, y, unlabeled=X_test)
+        >>> model.predict(X_test)
+        array([0, 1])
         """
         self._unlabeled = unlabeled
         try:

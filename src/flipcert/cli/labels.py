@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from flipcert.cli.console import notes
 from flipcert.datasets.table import Table
 from flipcert.engine.words import plural
 
 
-def compare_labels(train: Table, test: Table, classes: tuple[Any, ...], tell: bool = True) -> None:
-    """Refuse test labels of which none can be predicted, and tell of those that cannot."""
+def labels_of_no_class(train: Table, test: Table, classes: tuple[Any, ...]) -> str | None:
+    """Refuse test labels of which none can be predicted; say how many cannot be, or None if all can."""
     if test.y is None:
-        return
+        return None
     known = {*np.unique(np.asarray(train.y)).tolist(), *classes}
     foreign = [label for label in np.unique(test.y).tolist() if label not in known]
     count = int(np.isin(test.y, np.array(foreign, test.y.dtype)).sum()) if foreign else 0
@@ -24,14 +23,13 @@ def compare_labels(train: Table, test: Table, classes: tuple[Any, ...], tell: bo
             f"none of the labels of {test.source} (such as {_examples(foreign)}) occurs in {train.source} (such as "
             f"{_examples(sorted(known))}); write them alike, or leave the labels of {test.source} out."
         )
-    if count and tell:
-        notes.print(
-            f"{count:,} of the {plural(test.y.size, 'test point')} of {test.source} {'has' if count == 1 else 'have'} "
-            f"a label that no training point has (such as {_examples(foreign)}); {'it' if count == 1 else 'they'} can "
-            "never be predicted right.",
-            soft_wrap=True,
-            markup=False,
-        )
+    if not count:
+        return None
+    return (
+        f"{count:,} of the {plural(test.y.size, 'test point')} of {test.source} {'has' if count == 1 else 'have'} "
+        f"a label that no training point has (such as {_examples(foreign)}); {'it' if count == 1 else 'they'} can "
+        "never be predicted right"
+    )
 
 
 def _examples(labels: Sequence[Any]) -> str:

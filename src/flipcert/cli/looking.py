@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from flipcert.cli.labels import OneClass
+from flipcert.cli.labels import OneClass, label_space, labels_of_no_class
 from flipcert.cli.options import DataOptions
 from flipcert.cli.reading import read_labelled, read_tables
 from flipcert.datasets.advice import advise
@@ -80,13 +80,16 @@ def look(train: str, test: str | None, data: DataOptions) -> tuple[Advice, DataO
         advice.obstacles.append(unreadable.rstrip("."))
         return advice, None
     mended = _options(advice, data)
+    files = (train, train if test is None else test)
     try:
         try:
-            read_tables(train, train if test is None else test, mended, tell=False)
+            first, second = read_tables(*files, mended, tell=False)
         except OneClass as error:
             advice.obstacles.append(str(error).rstrip("."))
             mended = replace(mended, classes=error.example)
-            read_tables(train, train if test is None else test, mended, tell=False)
+            first, second = read_tables(*files, mended, tell=False)
+        foreign = labels_of_no_class(first, second, label_space(mended.classes, first) or ())
+        advice.notes += [] if foreign is None else [foreign]
     except ValueError as error:
         if not advice.hopeless:
             advice.obstacles.append(str(error).rstrip("."))

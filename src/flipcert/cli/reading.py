@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flipcert.audit.random_check import check_confidence
 from flipcert.audit.record import RandomCheck
 from flipcert.cli.console import notes
-from flipcert.cli.labels import compare_labels, label_space
+from flipcert.cli.labels import label_space, labels_of_no_class
 from flipcert.cli.options import CheckOptions, DataOptions
 from flipcert.datasets.advice import noticed
 from flipcert.datasets.annotations import AnnotationColumns, with_annotations
 from flipcert.datasets.checked import CheckedLabels
-from flipcert.datasets.files import Columns, read_table
+from flipcert.datasets.files import Columns, columns_in, read_table
 from flipcert.datasets.label_studio import is_label_studio
 from flipcert.datasets.preparation import check_preparation, prepare
 from flipcert.datasets.table import Table
@@ -42,6 +43,8 @@ def read_tables(train: str, test: str, data: DataOptions, tell: bool = True) -> 
     """Training and test data, as numbers without gaps; tells what deserves a look."""
     check_preparation(data.encode, data.impute)
     drop = tuple(data.drop or ())
+    # What is left out need not be in both files.
+    elsewhere = columns_in(test) if drop else []
     lenient: dict[str, Any] = {"encode": data.encode is not None, "impute": data.impute is not None}
     beside = tuple(own for own in (data.trusted, data.source, data.id) if own is not None)
     # There, --label names a control of a form, and labels of other files need not be called like it.
@@ -49,11 +52,13 @@ def read_tables(train: str, test: str, data: DataOptions, tell: bool = True) -> 
     if data.annotations is not None:
         # Labels, and what is known of them, are in the other file; here they are no features.
         ignore = tuple(own for own in beside if own != data.id)
-        columns = Columns(data.label, drop, ignore=ignore, id=data.id, or_default=names_control, **lenient)
+        columns = Columns(
+            data.label, drop, ignore=ignore, id=data.id, or_default=names_control, elsewhere=elsewhere, **lenient
+        )
         named = AnnotationColumns(data.id, data.label, data.source, data.trusted, data.cap)
         first = with_annotations(read_table(train, columns, labelled=False), data.annotations, named)
     else:
-        first = read_labelled(train, data)
+        first = read_labelled(train, data, elsewhere)
     # What is no feature of the training set need not be a column of the test set.
     columns = Columns(
         data.label,
@@ -70,12 +75,14 @@ def read_tables(train: str, test: str, data: DataOptions, tell: bool = True) -> 
         for sentence in noticed(first):
             notes.print(f"Note: {sentence}.", soft_wrap=True, markup=False)
     first, second = prepare(first, second, data.encode, data.impute)
-    compare_labels(first, second, label_space(data.classes, first) or (), tell)
+    foreign = labels_of_no_class(first, second, label_space(data.classes, first) or ())
+    if foreign is not None and tell:
+        notes.print(f"{foreign}.", soft_wrap=True, markup=False)
     return first, second
 
 
-def read_labelled(train: str, data: DataOptions) -> Table:
-    """Training data that come with their labels, one a row."""
+def read_labelled(train: str, data: DataOptions, elsewhere: Sequence[str] = ()) -> Table:
+    """Training data that come with their labels, one a row; ``elsewhere`` are columns of the test data."""
     if data.cap is not None:
         raise ValueError("--cap is for files of --annotations; leave it out.")
     check_preparation(data.encode, data.impute)
@@ -87,5 +94,6 @@ def read_labelled(train: str, data: DataOptions) -> Table:
         id=data.id,
         encode=data.encode is not None,
         impute=data.impute is not None,
+        elsewhere=elsewhere,
     )
     return read_table(train, columns, labelled=True)

@@ -29,6 +29,8 @@ _METRICS = {
     "median-radius": (False, False),
     "exact-share": (False, False),
 }
+# The one that is no share.
+_IN_FLIPS = "median-radius"
 _FORM = re.compile(r"\s*([a-z-]+)\s*(?:@\s*([\d_,]+)\s*)?(>=|<=|>|<)\s*([\d.]+)\s*")
 
 
@@ -42,6 +44,11 @@ class Requirement:
     relation: str
     bound: Fraction
 
+    @property
+    def about(self) -> str:
+        """What is compared, with the size of attack."""
+        return f"{self.metric}@{self.flips:,}" if _METRICS[self.metric][0] else self.metric
+
     @classmethod
     def of(cls, text: str) -> Requirement:
         """Read what was typed."""
@@ -51,13 +58,18 @@ class Requirement:
             metric, flips, relation, bound = found.groups()
             at_size, _ = _METRICS[metric]
             assert (flips is not None) == at_size
-            return cls(text.strip(), metric, int((flips or "0").replace(",", "")), relation, Fraction(bound))
+            wanted = cls(text.strip(), metric, int((flips or "0").replace(",", "")), relation, Fraction(bound))
         except (AssertionError, KeyError, ValueError):
             names = ", ".join(f"{name}@FLIPS" if at_size else name for name, (at_size, _) in _METRICS.items())
             raise ValueError(
                 f"--require must be a metric ({names}), one of >= > <= <, and a number, such as "
                 f'"certified-accuracy@20>=0.8"; got {text!r}.'
             ) from None
+        if metric != _IN_FLIPS and wanted.bound > 1:
+            raise ValueError(
+                f"--require {wanted.text} compares {metric} with {bound}, but it is a share, from 0 to 1; 80 % is 0.8."
+            )
+        return wanted
 
     def check_asked(self, budgets: Sequence[int]) -> None:
         """Raise ValueError if this is about attacks on all points of a size that is not among the budgets."""
@@ -67,7 +79,11 @@ class Requirement:
     def check(self, result: Result) -> Outcome:
         """Compare the metric of a result in whole numbers: no share is rounded."""
         value = self._value(result)
-        shown = f"{float(value):.4g}" if value.denominator > 1 else f"{value.numerator:,}"
+        shown = f"{value.numerator:,}"
+        if self.metric != _IN_FLIPS:
+            n_points = len(result.certificates)
+            # The count as well: a share that is missed by little may look like the bound once it is rounded.
+            shown = f"{float(value):.4g}, {int(value * n_points):,} of {n_points:,}"
         return Outcome(self, shown, _RELATIONS[self.relation](value, self.bound))
 
     def _value(self, result: Result) -> Fraction:
@@ -84,7 +100,7 @@ class Requirement:
         if self.metric.startswith("collective-"):
             return self._collective_value(result)
         counts = counted(c, None if self.metric.endswith("-share") else result.labels)
-        if self.metric == "median-radius":
+        if self.metric == _IN_FLIPS:
             return Fraction(median_certified_robustness(counts, c.radius))
         if self.metric == "exact-share":
             counts = c.exact
@@ -115,7 +131,7 @@ class Outcome:
 
     def __str__(self) -> str:
         wanted = self.requirement
-        return f"{'met' if self.met else 'NOT met'}: {wanted.text} ({wanted.metric} is {self.value})"
+        return f"{'met' if self.met else 'NOT met'}: {wanted.text} ({wanted.about} is {self.value})"
 
 
 def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:

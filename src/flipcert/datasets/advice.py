@@ -30,12 +30,13 @@ def advise(table: Table, given: Meaning, test: Table | None = None, labelled: bo
     ``labelled`` says whether the labels are in the training table.
     """
     columns = facts(table)
-    advice = Advice(columns, replace(given, drop=tuple(Columns(drop=given.drop).dropped([c.name for c in columns]))))
+    names = [*(c.name for c in columns), *(test.kinds if test is not None and test.kinds else ())]
+    advice = Advice(columns, replace(given, drop=tuple(Columns(drop=given.drop).dropped(names))))
     if table.X.shape[0] == 0:
         advice.obstacles.append("it has no rows")
         advice.hopeless = True
         return advice
-    _named(advice, labelled)
+    _named(advice, labelled, names)
     _label(advice, table, labelled)
     _sources(advice)
     rest = [c for c in columns if c.name not in taken(advice.advised)]
@@ -75,8 +76,8 @@ def noticed(table: Table) -> list[str]:
     ]
 
 
-def _named(advice: Advice, labelled: bool) -> None:
-    """Columns that are named, and not there, or that of the labels."""
+def _named(advice: Advice, labelled: bool, names: Sequence[str]) -> None:
+    """Columns that are named, and not there, or that of the labels; ``names`` are those of both files."""
     present = [c.name for c in advice.columns]
     given = advice.advised
     label = given.label or "label" if labelled else None
@@ -91,10 +92,10 @@ def _named(advice: Advice, labelled: bool) -> None:
     if label in present and label in given.drop:
         advice.obstacles.append(f"the labels are in column {label!r}, which --drop names; leave it out")
         advice.advised = given = replace(advice.advised, drop=tuple(name for name in given.drop if name != label))
-    gone = [name for name in given.drop if name not in present]
+    gone = [name for name in given.drop if name not in names]
     if gone:
         advice.obstacles.append(f"there is no column {names_of(gone)}, which --drop names; leave it out")
-        advice.advised = replace(advice.advised, drop=tuple(name for name in given.drop if name in present))
+        advice.advised = replace(advice.advised, drop=tuple(name for name in given.drop if name in names))
 
 
 def _label(advice: Advice, table: Table, labelled: bool) -> None:
@@ -104,7 +105,8 @@ def _label(advice: Advice, table: Table, labelled: bool) -> None:
     if not labelled:
         return
     if wanted not in by_name:
-        found = _likely_label([c for c in advice.columns if c.name not in taken(advice.advised)])
+        rest = [c for c in advice.columns if c.name not in taken(advice.advised)]
+        found = _likely_label(rest)
         told = f"there is no column {wanted!r} of labels"
         if found is None:
             advice.obstacles.append(f"{told}; name one with --label")
@@ -112,6 +114,12 @@ def _label(advice: Advice, table: Table, labelled: bool) -> None:
             return
         advice.obstacles.append(f"{told}; {found.name!r} looks like it ({found.told}): --label {quote(found.name)}")
         advice.advised = replace(advice.advised, label=found.name)
+        others = [c.name for c in rest if c.may_be_label and c is not found]
+        if others and found.name.lower() not in LABEL_NAMES and found not in (rest[0], rest[-1]):
+            advice.notes.append(
+                f"--label {quote(found.name)} is a guess; {names_of(others)} could be labels as well, so name the "
+                "right one"
+            )
         return
     label = by_name[wanted]
     if label.missing:

@@ -38,7 +38,10 @@ def type_of(column: Any) -> str:
     """What a column holds, by its type, however it is packed."""
     from pyarrow import types
 
-    return str(column.type.value_type if types.is_dictionary(column.type) else column.type)
+    held = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if types.is_date(held) or types.is_timestamp(held):
+        return "dates"
+    return "times of day" if types.is_time(held) else str(held)
 
 
 def count_beyond_doubles(column: Any) -> int | None:

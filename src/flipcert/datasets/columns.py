@@ -40,6 +40,8 @@ class Columns:
         Column (csv, parquet) or array (npz) of the labels; "label", or the array y, if it is not named.
     drop : sequence of str
         Columns that are not features.
+    elsewhere : sequence of str
+        Columns of another file, which ``drop`` may name as well, whether or not they are here.
     ignore : sequence of str
         Columns that are not features either, if they are there at all.
     trusted : str or None
@@ -77,6 +79,7 @@ class Columns:
     texts: Sequence[str] | None = None
     impute: bool = False
     everything: bool = False
+    elsewhere: Sequence[str] = ()
 
     @property
     def beside(self) -> dict[str, str]:
@@ -103,8 +106,12 @@ class Columns:
 
         >>> Columns(drop=("a,b", "c,d")).dropped(["a", "b", "c,d", "e"])
         ['a', 'b', 'c,d']
+        >>> Columns(drop=("a,z",), elsewhere=["a", "z"]).dropped(["a", "b"])
+        ['a']
         """
-        return _apart(self.drop, names)
+        return [
+            name for name in _apart(self.drop, [*names, *self.elsewhere]) if name not in {*self.elsewhere} - {*names}
+        ]
 
     def ignored(self, names: Sequence[str]) -> list[str]:
         """The same for columns that need not be there."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -65,7 +67,7 @@ def _columns(name: str, types: dict[str, Any] | None, kind: Any = None) -> Any:
 def _refuse_other_separator(name: str) -> None:
     """Refuse a file whose first line is clearly not separated as its name says."""
     separator = _separator(name)
-    with gzip.open(name) if _compressed(name) else open(name, "rb") as file:
+    with _opened(name) as file:
         line = file.readline(_BLOCK).decode("utf-8", "replace")
     found = line.count(separator)
     # A name may have such a mark; what separates columns is far more frequent than what is taken to do so.
@@ -75,21 +77,32 @@ def _refuse_other_separator(name: str) -> None:
         raise Unreadable(f"its columns are separated by {other!r}; they must be by {separator!r}")
 
 
+def names_on_top(name: str) -> list[str]:
+    """The names that the first line of a csv or tsv file has; nothing else is read."""
+    with _opened(name) as file:
+        text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+        return next(csv.reader(text, delimiter=_separator(name)), [])
+
+
+def _opened(name: str) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(name) if _compressed(name) else open(name, "rb"))
+
+
 def _separator(name: str) -> str:
     return "\t" if ".tsv" in os.path.basename(name).lower() else ","
 
 
 def _parsed(name: str, separator: str, types: dict[str, Any], only: list[str] | None = None) -> Any:
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow
 
     compression = "gzip" if _compressed(name) else None
     with pa.input_stream(name, compression=compression) as file:
-        return csv.read_csv(
+        return arrow.read_csv(
             file,
-            read_options=csv.ReadOptions(block_size=_BLOCK),
-            parse_options=csv.ParseOptions(delimiter=separator),
-            convert_options=csv.ConvertOptions(column_types=types, include_columns=only),
+            read_options=arrow.ReadOptions(block_size=_BLOCK),
+            parse_options=arrow.ParseOptions(delimiter=separator),
+            convert_options=arrow.ConvertOptions(column_types=types, include_columns=only),
         )
 
 

@@ -178,11 +178,13 @@ def compare(advice: Advice, columns: Sequence[Column], others: Sequence[Column],
     known = {c.name for c in advice.columns}
     extra = [c.name for c in others if c.name not in known and c.name not in taken(advice.advised)]
     if extra:
-        advice.obstacles.append(
-            f"{where} has {names_of(extra)}, which {table.source} has not; leave {verb(extra, 'it', 'them')} out of "
-            "that file"
+        advice.obstacles.append(f"{where} has {names_of(extra)}, which {table.source} has not: --drop")
+        advice.advised = replace(advice.advised, drop=(*advice.advised.drop, *extra))
+    if gone and extra:
+        advice.notes.append(
+            f"if a column is called {gone[0]!r} in {table.source} and {extra[0]!r} in {where}, give it one name, "
+            "rather than --drop"
         )
-        advice.hopeless = True
     both = [c for c in columns if c.name in by_name and c not in unlike]
     gaps = [c.name for c in both if by_name[c.name].missing and not c.missing]
     if gaps and advice.advised.impute is None:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from flipcert.datasets.archives import names_in, read_arrays
 from flipcert.datasets.columns import HOW_LABELLED, Columns, table_of
-from flipcert.datasets.delimited import read_delimited
+from flipcert.datasets.delimited import names_on_top, read_delimited
 from flipcert.datasets.room import Unreadable, check_room, refuse_what_is_no_file
 from flipcert.datasets.shards import (
     count_parquet_rows,
     labels_from,
     npy_pieces,
+    parquet_names,
     parquet_pieces,
     read_shards,
     shard_files,
@@ -29,7 +30,7 @@ from flipcert.datasets.shards import (
 from flipcert.datasets.table import LARGEST_WHOLE, Table, is_inexact, too_large
 from flipcert.engine.sparse import canonical
 
-__all__ = ["Columns", "arrays_in", "digest", "is_table", "parts_of", "read_table"]
+__all__ = ["Columns", "arrays_in", "columns_in", "digest", "is_table", "parts_of", "read_table"]
 
 
 def read_table(
@@ -74,6 +75,16 @@ def arrays_in(source: str) -> list[str]:
     with _in_a_sentence(source):
         refuse_what_is_no_file(Path(source))
         return names_in(source)
+
+
+def columns_in(source: str) -> list[str]:
+    """Names of the columns of a csv, tsv or parquet file, or of shards; others have none."""
+    if not is_table(source):
+        return []
+    with _in_a_sentence(source):
+        first = parts_of(source)[0]
+        refuse_what_is_no_file(first)
+        return names_on_top(str(first)) if _kind(source) == "csv" else parquet_names(first)
 
 
 @contextmanager

@@ -85,6 +85,17 @@ def count_parquet_rows(path: Path) -> int:
         raise Unreadable(error, path) from error
 
 
+def parquet_names(path: Path) -> list[str]:
+    """Names of the columns that a parquet file announces."""
+    import pyarrow as pa
+
+    try:
+        with _parquet(path) as file:
+            return list(file.schema_arrow.names)
+    except (pa.ArrowException, OSError) as error:
+        raise Unreadable(error, path) from error
+
+
 def _parquet(path: Path) -> Any:
     """A parquet file whose texts stay as packed as they are: few bytes can stand for many long ones."""
     from pyarrow import parquet

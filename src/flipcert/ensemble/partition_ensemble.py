@@ -302,6 +302,18 @@ class PartitionEnsemble(CertifiedClassifier):
         -------
         ndarray of shape (n_flips + 1, n_classes)
             Votes before the first flip and after each.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> import flipcert
+        >>> X, y = load_iris(return_X_y=True)
+        >>> base = flipcert.WeightedNeighbors(3)
+        >>> model = flipcert.PartitionEnsemble(base, 3, classes=[0, 1, 2]).fit(X[::2], y[::2])
+        >>> (witness,) = model.worst_flips(X[1:2])
+        >>> model.replay(X[1:2], witness)[[0, -1]]
+        array([[3., 0., 0.],
+               [1., 2., 0.]])
         """
         (votes,) = self._votes(X)
         path = np.repeat(votes[None], witness.indices.size + 1, axis=0)

@@ -143,6 +143,18 @@ class Annotations:
         Returns
         -------
         Annotations
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> votes = flipcert.Annotations.capped(
+        ...     row=[0, 1, 2, 2],
+        ...     label=["no", "no", "yes", "no"],
+        ...     source=["ann", "ann", "ann", "bob"],
+        ...     cap=2,
+        ... )
+        >>> votes.weight
+        array([0.33333333, 0.33333333, 0.33333333, 0.5       ])
         """
         most = check_number(cap, "cap")
         if source is None:
@@ -194,6 +206,13 @@ class Annotations:
         Returns
         -------
         Annotations
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> votes = flipcert.Annotations(row=[0, 0, 1], label=["no", "yes", "yes"])
+        >>> votes.relabelled(["no", "no", "yes"]).label
+        array(['no', 'no', 'yes'], dtype='<U3')
         """
         _refuse_other_length(label, "label", len(self))
         other = copy(self)

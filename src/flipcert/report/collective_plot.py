@@ -35,7 +35,8 @@ def plot_collective(certificate: CollectiveCertificate) -> Any:
     --------
     >>> import flipcert
     >>> X, y = [[0.0, 1.0], [0.2, 1.0], [1.0, 0.0], [1.0, 0.3]], [0, 0, 1, 1]
-    >>> certificate = flipcert.KernelSVM(classes=[0, 1]).fit(X, y).certify_collectively(X, [1, 2], y)
+    >>> model = flipcert.KernelSVM(classes=[0, 1]).fit(X, y)
+    >>> certificate = model.certify_collectively(X, [1, 2], y)
     >>> figure = flipcert.plots.plot_collective(certificate)
     >>> figure.axes[0].get_xlabel()
     'flipped training labels'

@@ -120,6 +120,19 @@ class AuditPlan:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> plan = flipcert.plan_audit(model, [[0.5], [4.5]], 3, flips=1)
+        >>> print(plan.summary())
+        AuditPlan: 3 labels to check; certified share at 1 flip of 2 points
+          planned:  0.500 before, 1.000 after all checks
+        <BLANKLINE>
+        Once 3 labels are checked, 100 % of 2 points are proven against 1 flip; before,
+        it is 50.0 %. This assumes that what is checked turns out right.
         """
         from flipcert.report.card import audit_summary
 
@@ -131,7 +144,21 @@ class AuditPlan:
         return np.arange(self.certified.size)
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame, one row for each number of checks: what is checked last, and what is proven."""
+        """Return a pandas data frame, one row for each number of checks: what is checked last, and what is proven.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> plan = flipcert.plan_audit(model, [[0.5], [4.5]], 3, flips=1)
+        >>> plan.to_frame()
+           checked  label  weighs_on  certified
+        0        0   <NA>       <NA>        0.5
+        1        1      1          1        0.5
+        2        2      2          1        0.5
+        3        3      3          1        1.0
+        """
         try:
             import pandas as pd
         except ImportError:
@@ -152,6 +179,20 @@ class AuditPlan:
         ----------
         path : str or path-like
             Where to write; an existing file is replaced.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> plan = flipcert.plan_audit(model, [[0.5], [4.5]], 3, flips=1)
+        >>> with TemporaryDirectory() as folder:
+        ...     plan.save(Path(folder, "plan.npz"))
+        ...     again = flipcert.AuditPlan.load(Path(folder, "plan.npz"))
+        >>> again.indices
+        array([1, 2, 3])
         """
         write_stored(path, arrays_of(self))
 
@@ -167,6 +208,20 @@ class AuditPlan:
         Returns
         -------
         AuditPlan
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> plan = flipcert.plan_audit(model, [[0.5], [4.5]], 3, flips=1)
+        >>> with TemporaryDirectory() as folder:
+        ...     plan.save(Path(folder, "plan.npz"))
+        ...     again = flipcert.AuditPlan.load(Path(folder, "plan.npz"))
+        >>> again.indices
+        array([1, 2, 3])
         """
         return read_stored(path, plan_of, "a saved audit plan")
 
@@ -176,6 +231,15 @@ class AuditPlan:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> plan = flipcert.plan_audit(model, [[0.5], [4.5]], 3, flips=1)
+        >>> plan.plot().axes[0].get_xlabel()
+        'labels checked'
         """
         from flipcert.report.audit_plot import plot_audit
 

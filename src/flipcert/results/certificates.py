@@ -162,6 +162,15 @@ class Certificates:
         Returns
         -------
         ndarray of bool
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> certificates.correct([0, 1])
+        array([ True, False])
         """
         labels = np.asarray(y)
         if labels.shape != self.prediction.shape:
@@ -231,7 +240,19 @@ class Certificates:
         return median_certified_robustness(self.correct(y), self.radius, over=over)
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame, one row a test point."""
+        """Return a pandas data frame, one row a test point.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> certificates.to_frame()[["prediction", "radius", "exact"]]
+           prediction  radius  exact
+        0           0       1   True
+        1           0       0   True
+        """
         try:
             import pandas as pd
         except ImportError:
@@ -255,6 +276,20 @@ class Certificates:
         ----------
         path : str or path-like
             Where to write; an existing file is replaced.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> with TemporaryDirectory() as folder:
+        ...     certificates.save(Path(folder, "certificates.npz"))
+        ...     again = flipcert.Certificates.load(Path(folder, "certificates.npz"))
+        >>> again.radius
+        array([1, 0])
         """
         write_certificates(path, self)
 
@@ -269,6 +304,23 @@ class Certificates:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> print(certificates.summary([0, 1]))
+        test points                       2
+        training labels                   6
+        accuracy                      0.500
+        median radius                     1
+        largest radius                    1
+        share exact                   1.000
+        certified accuracy at 1 flip  0.500
+        <BLANKLINE>
+        The only correct prediction withstands 1 flipped label, 16.7 % of the training set.
         """
         from flipcert.report.card import summary
 
@@ -285,6 +337,16 @@ class Certificates:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> figure = certificates.plot([0, 1])
+        >>> figure.axes[0].get_xlabel()
+        'flipped training labels'
         """
         from flipcert.report.plots import plot_certified_accuracy
 
@@ -307,6 +369,19 @@ class Certificates:
         collective : CollectiveCertificate, default=None
             What one attack does to the same test points: a panel at the top. Which labels it flips is left to
             ``collective.attacks``, because certificates know no training labels; pages of the command line list them.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> with TemporaryDirectory() as folder:
+        ...     certificates.report(Path(folder, "report.html"), [0, 1])
+        ...     "The only correct prediction" in Path(folder, "report.html").read_text()
+        True
         """
         from flipcert.report import write_report
         from flipcert.report.result import Collective, Result
@@ -356,6 +431,20 @@ class Certificates:
         Returns
         -------
         Certificates
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificates = model.certify([[0.5], [4.5]])
+        >>> with TemporaryDirectory() as folder:
+        ...     certificates.save(Path(folder, "certificates.npz"))
+        ...     again = flipcert.Certificates.load(Path(folder, "certificates.npz"))
+        >>> again.radius
+        array([1, 0])
         """
         return read_certificates(cls, path)
 

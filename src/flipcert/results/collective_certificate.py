@@ -161,6 +161,21 @@ class CollectiveCertificate:
         Returns
         -------
         str
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> print(certificate.summary())
+        CollectiveCertificate: how many of 2 predictions one attack changes
+           1 flip: exactly 1, point by point 1; certified share 0.500
+          2 flips: exactly 2, point by point 2; certified share 0.000
+        <BLANKLINE>
+        One attack of 2 flips, 33.3 % of the training set, changes exactly 2 of 2
+        predictions at worst. That is what is proven point by point as well. An attack
+        of 2 flips that was found, and replayed, changes all 2: no attack does more.
         """
         from flipcert.report.card import collective_summary
 
@@ -206,6 +221,15 @@ class CollectiveCertificate:
         -------
         ndarray of int64
             Test points.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> certificate.changed(0), certificate.changed(1)
+        (array([1]), array([0, 1]))
         """
         place = check_integers(budget, "budget", minimum=-len(self), maximum=len(self) - 1, ndim=0)
         return np.flatnonzero(self.counted & (self.prediction_after[place] != self.prediction))
@@ -223,6 +247,18 @@ class CollectiveCertificate:
         Returns
         -------
         str or None
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> print(certificate.unlike(model.certify([[0.5], [4.5]]), None))
+        None
+        >>> other = flipcert.KernelSVM("rbf", classes=[0, 1]).fit(X, y)
+        >>> certificate.unlike(other.certify([[0.5], [4.5]]), None)
+        'predictions'
         """
         if not np.array_equal(self.prediction, known.prediction):
             return "predictions"
@@ -238,13 +274,35 @@ class CollectiveCertificate:
         return next((name for name, agrees in told.items() if not agrees), None)
 
     def without_attacks(self) -> CollectiveCertificate:
-        """Return what is proven of it, as if no attack were known."""
+        """Return what is proven of it, as if no attack were known.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> certificate.without_attacks().changed_at_least
+        array([0, 0])
+        """
         nothing = np.zeros_like(self.changed_at_least)
         as_before = np.broadcast_to(self.prediction, self.prediction_after.shape).copy()
         return replace(self, changed_at_least=nothing, attacks=[None] * len(self), prediction_after=as_before)
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame, one row a budget."""
+        """Return a pandas data frame, one row a budget.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> certificate.to_frame()[["flips", "changed_at_most", "certified_accuracy"]]
+           flips  changed_at_most  certified_accuracy
+        0      1                1                 0.5
+        1      2                2                 0.0
+        """
         try:
             import pandas as pd
         except ImportError:
@@ -261,6 +319,20 @@ class CollectiveCertificate:
         ----------
         path : str or path-like
             Where to write; an existing file is replaced.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> with TemporaryDirectory() as folder:
+        ...     certificate.save(Path(folder, "collective.npz"))
+        ...     again = flipcert.CollectiveCertificate.load(Path(folder, "collective.npz"))
+        >>> again.changed_at_most
+        array([1, 2])
         """
         write_collective(path, self)
 
@@ -276,6 +348,20 @@ class CollectiveCertificate:
         Returns
         -------
         CollectiveCertificate
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> with TemporaryDirectory() as folder:
+        ...     certificate.save(Path(folder, "collective.npz"))
+        ...     again = flipcert.CollectiveCertificate.load(Path(folder, "collective.npz"))
+        >>> again.changed_at_most
+        array([1, 2])
         """
         return read_collective(cls, path)
 
@@ -285,6 +371,15 @@ class CollectiveCertificate:
         Returns
         -------
         matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> certificate = model.certify_collectively([[0.5], [4.5]], [1, 2])
+        >>> certificate.plot().axes[0].get_xlabel()
+        'flipped training labels'
         """
         from flipcert.report.collective_plot import plot_collective
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, overload
 
 import numpy as np
@@ -108,6 +108,11 @@ class Witness:
         }
         return counted[self.threat]
 
+    def __repr__(self) -> str:
+        told = {own.name: getattr(self, own.name) for own in fields(self)}
+        shown = [f"{name}={own!r}" for name, own in told.items() if not isinstance(own, np.ndarray) or own.size]
+        return f"Witness({', '.join(shown)})"
+
     @overload
     def apply(self, labels: Annotations) -> Annotations: ...
 
@@ -115,7 +120,17 @@ class Witness:
     def apply(self, labels: NDArray[Any]) -> NDArray[Any]: ...
 
     def apply(self, labels: NDArray[Any] | Annotations) -> NDArray[Any] | Annotations:
-        """Return a copy of the training labels, or annotations, after the attack: changed, dropped, appended."""
+        """Return a copy of the training labels, or annotations, after the attack: changed, dropped, appended.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.WeightedNeighbors(5, classes=[0, 1]).fit(X, y)
+        >>> (witness,) = model.worst_flips([[0.5]])
+        >>> witness.indices, witness.apply(y)
+        (array([0, 1]), array([1, 1, 0, 0, 1, 1]))
+        """
         if isinstance(labels, Annotations):
             return labels.relabelled(self.apply(labels.label))
         before = np.asarray(labels)
@@ -140,7 +155,21 @@ class Witness:
             raise ValueError(f"labels must be the {count} labels that the model was fitted to; got {got}.")
 
     def apply_inputs(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return the training inputs after the attack: the deleted rows dropped, the inserted ones appended."""
+        """Return the training inputs after the attack: the deleted rows dropped, the inserted ones appended.
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 0, 0, 1, 1]
+        >>> model = flipcert.KernelSVM("rbf", classes=[0, 1]).fit(X, y)
+        >>> (witness,) = model.worst_flips([[2.5]], threat="deletions")
+        >>> witness.deleted
+        array([2, 3, 1])
+        >>> witness.apply_inputs(X)
+        array([[0.],
+               [4.],
+               [5.]])
+        """
         return changed_rows(X, self.deleted, self.inserted[: self.inserted_labels.size])
 
 

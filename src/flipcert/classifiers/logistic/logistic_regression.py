@@ -128,6 +128,14 @@ class LogisticRegression(CertifiedByCosts):
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+        >>> model = flipcert.LogisticRegression(classes=[0, 1]).fit(X, y)
+        >>> model.predict([[0.5]])
+        array([1])
         """
         for name in unknown:
             raise TypeError(
@@ -218,6 +226,14 @@ class LogisticRegression(CertifiedByCosts):
         Returns
         -------
         ndarray of shape (n_test, n_classes)
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+        >>> model = flipcert.LogisticRegression(classes=[0, 1]).fit(X, y)
+        >>> model.predict_proba([[0.5]]).round(3)
+        array([[0.338, 0.662]])
         """
         return softmax(self._scores(X)[0])
 

@@ -181,6 +181,14 @@ class MilpSVM(CertifiedByCosts):
         Returns
         -------
         ndarray of shape (n_test, n_classes) or (n_test,)
+
+        Examples
+        --------
+        >>> import flipcert
+        >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+        >>> model = flipcert.MilpSVM("linear", C=1.0, classes=[0, 1]).fit(X, y)
+        >>> model.decision_function([[0.5]]).round(3)
+        array([0.5])
         """
         values = self._decision_values(self._check_test(X))
         return values[:, 1] if self.classes_.size == 2 else values
