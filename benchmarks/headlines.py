@@ -41,16 +41,21 @@ _NEAR_TIES = (
 _COMPILING = "numba reads the source of every function once: lowering and types take two thirds of that time"
 WHY_MISSED = {
     "few-1": "a point alone is formed in a block of 32 rows, which by itself takes several times as long as one row",
+    "few-64": "64 points are formed in two blocks of 32 rows, one a core, whose products alone take a quarter longer",
+    "few-400": "400 points fill four blocks of 128 rows: 512 rows are formed, which alone takes 1.4 times as long",
     "predict-ridge-given": _NEAR_TIES,
     "predict-ridge-standardised": _NEAR_TIES,
     "predict-svm-standardised": _NEAR_TIES,
     "standardised-10": "the largest weights of both signs are sorted, row by row; most of the time goes there",
     "standardised-50": "some 200 of 1,000 weights are sorted for every vote, which takes longer than to form them",
+    "standardised-500": "a million votes: for each, the largest gains of nine rivals are picked out of 100 weights",
     "standardised-1000": "two million votes: for each, the largest gains of nine rivals are picked out of 50 weights",
     "published-given-50-numpy": _PUBLISHED,
     "published-given-500-numpy": _PUBLISHED,
     "published-standardised-50-numpy": _PUBLISHED,
     "published-standardised-500-numpy": _PUBLISHED,
+    "shell-svm": "64 points are little work: to measure a gigabyte of inputs, to load compiled code and to touch memory"
+    " of blocks for the first time take about as long as the product, each",
     "startup-cold-svm": _COMPILING,
     "startup-cold-ensemble": _COMPILING,
     "startup-cold-demo": _COMPILING,

@@ -204,7 +204,7 @@ def test_large_files_of_other_formats_are_converted_in_pieces(kind, order, tmp_p
 
 
 def test_rows_that_lie_side_by_side_are_joined_without_a_copy():
-    whole = np.arange(24.0).reshape(8, 3)
+    whole = np.arange(24.0).reshape(8, 3).copy()  # with memory of its own, as parts of an ensemble have
     a, b, c = whole[:2], whole[2:7], whole[7:]
     assert mapped.joined([a, b, c]) is whole
     for parts in ([a, b], [b, c], [a, c, b], [a, a, b, c], [a, b[:4], c], [a, b.copy(), c]):

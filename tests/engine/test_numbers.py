@@ -13,9 +13,10 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import flipcert
-from flipcert.engine import blocks
-from flipcert.engine.rounding import Factor, quantum
+from flipcert.engine import blocks, tiles
+from flipcert.engine.rounding import Factor, quantum, row_norms
 from flipcert.kernels import NTK, RBF
+from flipcert.linear.product import Product
 
 MODELS = [
     flipcert.KernelSVM(),
@@ -126,6 +127,42 @@ def test_quantum_and_product_error():
     actual = np.sqrt(((real @ real.T - real.astype(float) @ real.T.astype(float)) ** 2).sum(axis=1))
     assert (actual < error).all()
     assert (error < 1e3 * actual).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_block_that_is_alone_is_formed_on_all_cores_to_the_same_numbers(dtype, ragged, monkeypatch):
+    monkeypatch.setattr(tiles, "COLUMNS", 256)
+    X, y, X_test, _ = ragged
+    model = flipcert.KernelSVM(n_jobs=3).fit(X.astype(dtype), y).label_linear_
+    rows, seen, write = X_test[:64].astype(dtype), set(), Product.tile_writer
+
+    def noted(self, left):
+        def of_tile(*arguments):
+            seen.add(threading.get_ident())
+            write(self, left)(*arguments)
+
+        return of_tile
+
+    together = model.map_weights(rows, lambda block: block.weights.copy())
+    monkeypatch.setattr(Product, "tile_writer", noted)
+    for weights, own in zip(together, (rows[:32], rows[32:]), strict=True):
+        seen.clear()
+        (alone,) = model.map_weights(own, lambda block: block.weights.copy())
+        assert threading.get_ident() not in seen
+        np.testing.assert_array_equal(alone, weights)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_factor_is_measured_alike_on_any_number_of_threads(dtype, monkeypatch):
+    monkeypatch.setattr("flipcert.engine.rounding._CACHED", 2**10)
+    monkeypatch.setattr("flipcert.engine.rounding._TASK", 2**12)
+    X = np.random.default_rng(0).normal(size=(1001, 7)).astype(dtype)
+    one, many = Factor.of(X), Factor.of(X, 3)
+    assert (one.frobenius, one.largest_norm, one.quantum) == (many.frobenius, many.largest_norm, many.quantum)
+    assert one.largest_norm == row_norms(X).max()
+    for factor in (one, many):
+        np.testing.assert_array_equal(factor.columns, np.abs(X).max(axis=0))
+    assert Factor.of(X[:0]).largest_norm == 0.0
 
 
 def test_blocks_cover_all_rows():

@@ -124,13 +124,13 @@ def test_weights_are_formed_only_of_near_ties_in_as_few_blocks_as_their_places_a
     y = np.repeat([0, 1], 250)
     model = flipcert.KernelSVM().fit(X, y)
     test = rng.standard_normal((4 * 512, 20)) + 1.0
-    formed, form = [], Product.weights
+    formed, form = [], Product.tile_writer
 
-    def counted(self, left, out):
+    def counted(self, left):
         formed.append(len(left))
-        return form(self, left, out)
+        return form(self, left)
 
-    monkeypatch.setattr(Product, "weights", counted)
+    monkeypatch.setattr(Product, "tile_writer", counted)
     expected = model.decision_function(test) > 0
     assert formed == [512] * 4
     formed.clear()

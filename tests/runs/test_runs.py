@@ -20,7 +20,7 @@ import flipcert
 from flipcert.datasets.files import Columns, read_table
 from flipcert.engine import blocks
 from flipcert.runs import folder as run_folder
-from flipcert.runs.job import Job, run_job
+from flipcert.runs.job import Job, Stages, _Keeper, run_job
 from flipcert.runs.settings import Settings
 from flipcert.runs.store import read_results
 from tests.helpers.command_line import (
@@ -166,6 +166,37 @@ def damages(content, other):
     yield content[:-1]
     yield bytes([*content[:200], content[200] ^ 4, *content[201:]])
     yield other
+
+
+def test_a_block_waits_until_naming_its_question_is_worth_it(monkeypatch):
+    asked = []
+
+    class Question:
+        @property
+        def name(self):
+            asked.append(self)
+            return "name"
+
+    class Folder:
+        def __init__(self, holds_blocks):
+            self.holds_blocks, self.kept = holds_blocks, []
+
+        def keep(self, name, block):
+            self.kept.append(block)
+
+        def recall(self, name):
+            return "recalled"
+
+    keeper = _Keeper(Stages(), Folder(holds_blocks=False), patience=3600.0)
+    assert keeper.recall(Question()) is None
+    keeper.keep(Question(), 1)
+    keeper.keep(Question(), 2)
+    assert asked == [] == keeper._folder.kept
+    monkeypatch.setattr(keeper, "_keeps_from", 0.0)
+    keeper.keep(Question(), 3)
+    keeper.keep(Question(), 4)
+    assert keeper._folder.kept == [1, 2, 3, 4]
+    assert _Keeper(Stages(), Folder(holds_blocks=True), patience=3600.0).recall(Question()) == "recalled"
 
 
 def test_damaged_blocks_are_computed_again(data, monkeypatch, small_blocks):

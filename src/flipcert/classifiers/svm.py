@@ -122,7 +122,7 @@ class KernelSVM(KernelClassifier):
                     f"C={self.C:g} is above the small-C threshold C_max_={self._threshold:.6g} of this training set, "
                     'where the certificate ends; use C="auto" or a smaller C.'
                 )
-        return svm_weights(self._kernel, X)
+        return svm_weights(self._kernel, X, self.n_jobs)
 
     @property
     def C_max_(self) -> float:

@@ -34,9 +34,9 @@ def is_large(X: Any, dtype: DTypeLike | None = None) -> bool:
     return size > memory_budget() and _mapping(X) is not None
 
 
-def row_pieces(X: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Ranges of rows and the rows themselves, dense, a few megabytes at a time; pages are given back after each."""
-    rows = max(1, _PIECE // max(1, X.dtype.itemsize * int(np.prod(X.shape[1:]))))
+def row_pieces(X: NDArray[Any], size: int = _PIECE) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Ranges of rows and the rows themselves, dense, so many bytes at a time; pages are given back after each."""
+    rows = max(1, size // max(1, X.dtype.itemsize * int(np.prod(X.shape[1:]))))
     for start in range(0, X.shape[0], rows):
         place = slice(start, min(start + rows, X.shape[0]))
         yield place, dense(X[place])

@@ -19,10 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcert.engine._jit.bits import lowest_bit
+from flipcert.engine.blocks import map_threads
 from flipcert.engine.mapped import row_pieces
 from flipcert.engine.sparse import SparseRows, largest_by_column, norms_of_rows
 
 SAFETY = 16.0
+# Bytes of rows that are measured together, which stay in the cache of a core, and of those that make a task.
+_CACHED, _TASK = 2**18, 2**24
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,9 @@ class Factor:
     vanished: NDArray[np.bool_] | None = None
 
     @classmethod
-    def of(cls, Z: Any) -> Factor:
+    def of(cls, Z: Any, n_jobs: int | None = 1) -> Factor:
         """Measure the rows of Z."""
-        norms, columns, numbers = _measured(Z)
+        norms, columns, numbers = _measured(Z, n_jobs)
         largest = float(norms.max(initial=0.0))
         stop = _hopeless(largest, Z.dtype)
         lowest = 1000
@@ -70,14 +73,23 @@ class Factor:
         return product_errors(X, [self])[:, 0]
 
 
-def _measured(Z: Any) -> tuple[NDArray[np.float64], NDArray[Any], Iterable[NDArray[Any]]]:
+def _measured(Z: Any, n_jobs: int | None) -> tuple[NDArray[np.float64], NDArray[Any], Iterable[NDArray[Any]]]:
     """Norms of the rows of Z, the largest magnitude in each column, and the numbers in it, some at a time."""
     if isinstance(Z, SparseRows):
         return row_norms(Z), largest_by_column(Z.csr), [Z.csr.data]
+
     norms, columns = np.empty(Z.shape[0]), np.zeros(Z.shape[1], Z.dtype)
-    for place, rows in row_pieces(Z):
-        norms[place] = row_norms(rows)
-        np.maximum(columns, np.abs(rows).max(axis=0), out=columns)
+    step = max(1, _TASK // max(1, Z.dtype.itemsize * Z.shape[1]))
+
+    def largest(start: int) -> NDArray[Any]:
+        own = np.zeros_like(columns)
+        for place, rows in row_pieces(Z[start : start + step], _CACHED):
+            norms[start + place.start : start + place.stop] = row_norms(rows)
+            np.maximum(own, np.abs(rows).max(axis=0), out=own)
+        return own
+
+    for own in map_threads(largest, range(0, Z.shape[0], step), n_jobs):
+        np.maximum(columns, own, out=columns)
     return norms, columns, (rows for _, rows in row_pieces(Z))
 
 

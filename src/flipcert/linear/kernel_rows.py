@@ -115,14 +115,15 @@ class KernelRows(Weights):
         return why_of_kernel(self.kernel, self.X, X, small)
 
 
-def svm_weights(kernel: Kernel | None, X: NDArray[Any]) -> ProductWeights | KernelRows:
+def svm_weights(kernel: Kernel | None, X: NDArray[Any], n_jobs: int | None = 1) -> ProductWeights | KernelRows:
     """Weights of an SVM whose dual variables are all equal: the kernel, as one product if it is one."""
     if kernel is not None and (scale := kernel.product_scale(X.shape[1])) is not None:
         # A kernel that only scales inner products leaves all comparisons as they are: its weights can go unscaled, so
         # that whole numbers stay whole and ties stay ties.
-        return ProductWeights(Product.of(training_rows(X)), X.dtype, unit=scale)
+        return ProductWeights(Product.of(training_rows(X), n_jobs=n_jobs), X.dtype, unit=scale)
     if kernel is not None and kernel.n_features(X.shape[1]) is not None:
-        return ProductWeights(Product.of(training_rows(kernel.map_features(X)), kernel), X.dtype, training_rows(X))
+        product = Product.of(training_rows(kernel.map_features(X)), kernel, n_jobs=n_jobs)
+        return ProductWeights(product, X.dtype, training_rows(X))
     return KernelRows(kernel, X)
 
 

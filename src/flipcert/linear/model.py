@@ -16,6 +16,7 @@ from flipcert.engine.blocks import (
     block_rows,
     filled,
     map_blocks,
+    map_threads,
     one_blas_thread,
     watched_blocks,
 )
@@ -244,11 +245,17 @@ class LabelLinearModel:
     ) -> list[Any]:
         """Call ``function`` on each block of rows, all of whose weights are held; they are lent."""
         buffers = Buffers()
+        # Tiles of a product are the same numbers wherever they are formed: a block that is alone keeps all cores busy.
+        product, alone = self.weights.product, X.shape[0] <= (height or self._height(X))
 
         def block(rows: NDArray[Any], n_rows: int) -> Any:
             with buffers.borrow((rows.shape[0], self.labels.n_labels), self.weights.dtype) as weights:
                 features = self.weights.features(rows)
-                self.weights.form(features, weights)
+                if product is not None and alone:
+                    write = product.tile_writer(features)
+                    map_threads(lambda tile: write(tile, weights[:, tile]), tiles(weights.shape[1]), self.n_jobs)
+                else:
+                    self.weights.form(features, weights)
                 lost = self.weights.lost(features[:n_rows], lambda: np.abs(weights[:n_rows]).max(axis=1))
                 refuse_underflow(lost)
                 offset = self.weights.offset(features, self.labels.n_classes)

@@ -47,12 +47,13 @@ class Product:
         kernel: Kernel | None = None,
         error: float = 0.0,
         vanished: NDArray[np.bool_] | None = None,
+        n_jobs: int | None = 1,
     ) -> Product:
         """Weights of one model; ``error`` is that of R beside its size.
 
         Columns of R that ``vanished`` are zero for want of smaller numbers only.
         """
-        factor = Factor.of(right)
+        factor = Factor.of(right, n_jobs)
         if vanished is not None and vanished.any():
             factor = replace(factor, vanished=vanished)
         return cls(right, kernel, [factor], np.array([error * factor.frobenius]))

@@ -129,6 +129,11 @@ class RunFolder:
             return None
 
     @property
+    def holds_blocks(self) -> bool:
+        """Whether anything was kept."""
+        return any((self.path / _BLOCKS).glob("*.npz"))
+
+    @property
     def scratch(self) -> Path:
         """Where to keep what is of use until the run ends."""
         return self.path / _BLOCKS

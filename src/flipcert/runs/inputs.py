@@ -119,6 +119,8 @@ def scaled_features(
     def scaled(rows: NDArray[Any]) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             result: NDArray[Any] = scaler.transform(rows)
+        if result is rows:
+            return rows
         if not np.isfinite(result.data if issparse(result) else result).all():
             raise ValueError(f"--scale {settings.scale} overflowed: some features are too far from all others.")
         return result

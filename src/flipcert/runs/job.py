@@ -96,7 +96,7 @@ def _certify(number: int, job: Job, inputs: ModelInputs, folder: RunFolder | Non
     prefix = f"{settings.name}: " if len(job.settings) > 1 else ""
     shared = sum(other.kernel_identity() == settings.kernel_identity() for other in job.settings)
     start = time.perf_counter()
-    with watched_by(_Keeper(stages, folder)):
+    with watched_by(_Keeper(stages, folder, _patience(job.train.X))):
         # A stored kernel knows its own rows only.
         reuse = shared > 1 and not THREATS[job.threat].changes_rows
         X_train, X_test, model = inputs.prepare(settings, reuse, stages.stage)
@@ -150,12 +150,24 @@ def _scratch(folder: RunFolder | None) -> Iterator[Path]:
         yield Path(temporary)
 
 
-class _Keeper(Watcher):
-    """Passes progress on, and keeps finished blocks in the folder of the run."""
+def _patience(X: Any) -> float:
+    """Seconds of a run that are as well computed again: four times what it takes to read all of a model on X."""
+    return float(X.size * X.dtype.itemsize / 2**28)
 
-    def __init__(self, stages: Stages, folder: RunFolder | None) -> None:
+
+class _Keeper(Watcher):
+    """Passes progress on, and keeps finished blocks in the folder of the run.
+
+    The name of a question is a digest of all of its model, which may take longer than the answer: nobody asks for it
+    where nothing was kept, and blocks wait for it until the run has lasted for some time.
+    """
+
+    def __init__(self, stages: Stages, folder: RunFolder | None, patience: float) -> None:
         self._stages = stages
         self._folder = folder
+        self._recalls = folder is not None and folder.holds_blocks
+        self._keeps_from = time.monotonic() + patience
+        self._waiting: list[tuple[Question, Certificates]] = []
 
     def begin(self, total: int, unit: str) -> None:
         self._stages.begin(total, unit)
@@ -170,13 +182,20 @@ class _Keeper(Watcher):
         self._stages.notice(message)
 
     def recall(self, question: Question) -> Certificates | None:
-        if self._folder is None or question.name is None:
+        if self._folder is None or not self._recalls or question.name is None:
             return None
         return self._folder.recall(question.name)
 
     def keep(self, question: Question, result: Certificates) -> None:
-        if self._folder is not None and question.name is not None:
-            self._folder.keep(question.name, result)
+        if self._folder is None:
+            return
+        self._waiting.append((question, result))
+        if time.monotonic() < self._keeps_from:
+            return
+        for asked, block in self._waiting:
+            if asked.name is not None:
+                self._folder.keep(asked.name, block)
+        self._waiting.clear()
 
 
 def _attacks(
