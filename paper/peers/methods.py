@@ -134,8 +134,8 @@ METHODS = (
         _spread,
         {"scale": SCALES, "neighbors": (10, 30, 100), "alpha": (0.5, 0.9)},
     ),
-    Method("smoothing, white-box", "flipcert", SOUND, _smoothed("white-box"), _SMOOTHING),
-    Method("gradient bounding, label-linear", "flipcert", SOUND, _network("auto"), _CLIPS),
+    Method("smoothing, white-box", "their smoothing, our bound", SOUND, _smoothed("white-box"), _SMOOTHING),
+    Method("gradient bounding, label-linear", "their training, our bounds", SOUND, _network("auto"), _CLIPS),
 )
 # Whose predictions are certified together as well.
 TOGETHER = "one ridge regression"
