@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -202,6 +203,8 @@ def test_names_on_top_are_read_as_the_table_is(data):
     test.rename(columns={"b": "in two\nlines"}).to_csv("test.csv", index=False)
     assert columns_in("test.csv") == ["a", "in two\nlines", "label", 'a "quoted", name']
     assert columns_in("test.npz") == []
+    Path("test.csv").write_text(f"{'a' * 200_000},b\n")
+    assert columns_in("test.csv") == []
     with pytest.raises(ValueError, match=r"missing\.csv does not exist"):
         columns_in("missing.csv")
 

@@ -134,8 +134,12 @@ def _label(advice: Advice, table: Table, labelled: bool) -> None:
     elif not label.usable or label.has_vectors:
         advice.obstacles.append(f"the labels ({wanted!r}) are {label.kind}, not whole numbers or words")
         advice.hopeless = True
-    elif label.different is None or label.different * 2 > max(label.n_rows, 2):
-        what = "many numbers" if label.different is None else f"{label.different:,} different values"
+    elif label.different is None or label.different * 2 > max(label.n_rows, 4):
+        what = (
+            "many numbers"
+            if label.different is None
+            else f"{label.different:,} different values in {label.n_rows:,} rows"
+        )
         advice.notes.append(f"the labels ({wanted!r}) are {what}, hardly classes; perhaps --label should name another")
     if wanted in table.texts and not label.missing:
         advice.notes += _like_missing(table.texts[wanted].astype(str))

@@ -81,7 +81,10 @@ def names_on_top(name: str) -> list[str]:
     """The names that the first line of a csv or tsv file has; nothing else is read."""
     with _opened(name) as file:
         text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
-        return next(csv.reader(text, delimiter=_separator(name)), [])
+        try:
+            return next(csv.reader(text, delimiter=_separator(name)), [])
+        except csv.Error:
+            return []  # whoever reads the whole file tells what is wrong with it
 
 
 def _opened(name: str) -> IO[bytes]:
