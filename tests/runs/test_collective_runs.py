@@ -19,7 +19,6 @@ from pyarrow import parquet
 import flipcert
 from flipcert.cli.console import results
 from flipcert.collective import Targets
-from flipcert.collective.one_by_one import OneByOne
 from flipcert.results.collective_certificate import together
 from flipcert.runs.folder import RunFolder
 from tests.helpers.collective import made_up, same
@@ -34,7 +33,7 @@ def known_attacks(monkeypatch):
     """Only what is known point by point: no clock has a say in it, and there is an attack under any threat."""
     monkeypatch.setattr(
         "flipcert.collective.certify._facing",
-        lambda model, X, threat, certificates: OneByOne(model, X, threat, certificates),
+        lambda model, X, threat, certificates, alone: alone,
     )
     monkeypatch.setattr(results, "width", 200)
 
@@ -80,8 +79,7 @@ SLOW = """
 import sys, time
 from flipcert.cli import app
 from flipcert.collective import Targets
-from flipcert.collective.one_by_one import OneByOne
-sys.modules["flipcert.collective.certify"]._facing = OneByOne
+sys.modules["flipcert.collective.certify"]._facing = lambda model, X, threat, certificates, alone: alone
 asking = Targets.certify
 def slowly(self, flips, time_limit):
     time.sleep(0 if flips == 2 else 600)
