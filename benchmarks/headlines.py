@@ -41,7 +41,7 @@ _NEAR_TIES = (
 _COMPILING = "numba reads the source of every function once: lowering and types take two thirds of that time"
 WHY_MISSED = {
     "few-1": "a point alone is formed in a block of 32 rows, which by itself takes several times as long as one row",
-    "few-64": "64 points are formed in two blocks of 32 rows, one a core, whose products alone take a quarter longer",
+    "few-64": "64 points are formed in two blocks of 32 rows, one a core, which alone takes 1.4 times as long",
     "few-400": "400 points fill four blocks of 128 rows: 512 rows are formed, which alone takes 1.4 times as long",
     "predict-ridge-given": _NEAR_TIES,
     "predict-ridge-standardised": _NEAR_TIES,
@@ -56,6 +56,8 @@ WHY_MISSED = {
     "published-standardised-500-numpy": _PUBLISHED,
     "shell-svm": "64 points are little work: to measure a gigabyte of inputs, to load compiled code and to touch memory"
     " of blocks for the first time take about as long as the product, each",
+    "streamed-workers": "twelve waves of tasks pass over the inputs, each a fifth of a second longer than its work",
+    "streamed-ensemble": "within 512 MiB a block holds four test points, so that inputs are read eight times",
     "startup-cold-svm": _COMPILING,
     "startup-cold-ensemble": _COMPILING,
     "startup-cold-demo": _COMPILING,

@@ -40,18 +40,28 @@ def compare(
     pairs: int,
     clock: Callable[[], float] = time.perf_counter,
     warm: bool = True,
+    rest: float = 0.0,
 ) -> Spread:
-    """Time of ``work`` over that of ``reference``: the median over adjacent pairs, each in the other order."""
+    """Time of ``work`` over that of ``reference``: the median over adjacent pairs, each in the other order.
+
+    ``rest`` are seconds before each: threads of BLAS go on looking for work for a tenth of a second, on cores that a
+    short job needs.
+    """
     if warm:
         work()
         reference()
     ratios = []
+
+    def rested(job: Callable[[], Any]) -> float:
+        time.sleep(rest)
+        return seconds(job, clock)
+
     for pair in range(pairs):
         # Whoever comes first finds the caches as the other one left them: take turns.
         if pair % 2 == 0:
-            ours, theirs = seconds(work, clock), seconds(reference, clock)
+            ours, theirs = rested(work), rested(reference)
         else:
-            theirs, ours = seconds(reference, clock), seconds(work, clock)
+            theirs, ours = rested(reference), rested(work)
         ratios.append(ours / theirs)
     return Spread.of(ratios)
 
