@@ -35,7 +35,7 @@ class Certificates:
     blackbox_radius : ndarray of int64 or None
         What the votes alone certify (ensembles only).
     runner_up : ndarray
-        Second class by score or votes.
+        Second class by score or votes; of scores that are equal but for rounding, any may come second.
     target : masked array
         The class that is cheapest to reach, to which the attack behind ``radius_upper`` leads; masked where no class is
         known to be reachable.
